@@ -33,7 +33,7 @@ async function readmes (): Promise<string[]> {
   return found
 }
 
-t.test('each line of a README that promises has its tests, in the order of the README, and each is there under that name', async t => {
+t.test('each line of a README that promises has its tests, in the order of the README, and each is there under that name', async (t) => {
   const seen: string[] = []
   for (const file of await readmes()) {
     const lines = promisesIn(await readFile(join(packageRoot, file), 'utf8'))

@@ -5,7 +5,7 @@ import t from 'tap'
 import { packageRoot } from '../core/package-root.ts'
 import { wentWithItsPlugin } from '../setup/structure/without.ts'
 
-t.test('each promise is held by tests that exist', async t => {
+t.test('each promise is held by tests that exist', async (t) => {
   const text = await readFile(join(packageRoot, 'SECURITY.md'), 'utf8')
   const rows = text.split('\n').filter(line => line.startsWith('| ') && line.includes('](test/'))
   t.ok(rows.length >= 10)

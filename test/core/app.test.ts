@@ -28,7 +28,7 @@ const counter = definePlugin({
   }
 })
 
-t.test('services, routes and settings come together, and GET /plugins tells all', async t => {
+t.test('services, routes and settings come together, and GET /plugins tells all', async (t) => {
   const user = plugin('user', {
     requires: ['testCounter', 'plugins'],
     create: ({ testCounter, plugins }) => ({
@@ -57,7 +57,7 @@ t.test('services, routes and settings come together, and GET /plugins tells all'
   t.equal((await app.http.inject('/plugins')).statusCode, 401)
 })
 
-t.test('the server listens where it says, and stops once, in order', async t => {
+t.test('the server listens where it says, and stops once, in order', async (t) => {
   const events: string[] = []
   const named = (id: string, more: Partial<Plugin> = {}): Plugin =>
     plugin(id, { create: () => ({ async start () { events.push(`start ${id}`) }, async stop () { events.push(`stop ${id}`) } }), ...more })
@@ -72,7 +72,7 @@ t.test('the server listens where it says, and stops once, in order', async t => 
   await t.rejects(fetch(`${lines.find(line => line['msg'] === 'listening')?.['url']}/health`))
 })
 
-t.test('of an address that is taken, the error names the key', async t => {
+t.test('of an address that is taken, the error names the key', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
@@ -85,7 +85,7 @@ t.test('of an address that is taken, the error names the key', async t => {
   }
 })
 
-t.test('services can still be read while plugins stop', async t => {
+t.test('services can still be read while plugins stop', async (t) => {
   let seen: unknown
   const { app, dataDir } = await bareApp(t, {}, {
     plugins: [counter, plugin('late', {
@@ -101,7 +101,7 @@ t.test('services can still be read while plugins stop', async t => {
   t.strictSame(seen, [2, dataDir, 1], 'and they are the same ones')
 })
 
-t.test('a plugin that fails ends the start; nothing is left, and the folder is free', async t => {
+t.test('a plugin that fails ends the start; nothing is left, and the folder is free', async (t) => {
   const events: string[] = []
   const first = plugin('a', { create: () => ({ async stop () { events.push('stop a') } }) })
   const { app, dataDir } = await bareApp(t, {}, { plugins: [first, plugin('b', { create: () => ({ async start () { throw new Error('boom') } }) })] })
@@ -112,7 +112,7 @@ t.test('a plugin that fails ends the start; nothing is left, and the folder is f
   await again.stop()
 })
 
-t.test('a stop during the start ends it, and both calls come to their end', async t => {
+t.test('a stop during the start ends it, and both calls come to their end', async (t) => {
   let begun: () => void = () => undefined
   const inStart = new Promise<void>(resolve => { begun = resolve })
   const { app } = await bareApp(t, {}, { plugins: [plugin('slow', { create: () => ({ start: () => { begun(); return new Promise(() => undefined) } }) })] })
@@ -121,7 +121,7 @@ t.test('a stop during the start ends it, and both calls come to their end', asyn
   await Promise.all([app.stop(), t.rejects(starting, { message: /the server is stopping/ })])
 })
 
-t.test('one data folder serves one application at a time, and an unused one lets go of it', async t => {
+t.test('one data folder serves one application at a time, and an unused one lets go of it', async (t) => {
   const { app, dataDir } = await bareApp(t)
   const second = (): ReturnType<typeof buildApp> => buildApp({ server: { dataDir } }, { environment: {}, builtIns: noBuiltIns, logStream: { write: () => undefined } })
   await t.rejects(second(), { name: 'DataFolderInUse' })
@@ -129,7 +129,7 @@ t.test('one data folder serves one application at a time, and an unused one lets
   await (await second()).stop()
 })
 
-t.test('a plugin\'s migrations have run before it starts, and the database is private', async t => {
+t.test('a plugin\'s migrations have run before it starts, and the database is private', async (t) => {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'migrations'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
@@ -147,7 +147,7 @@ t.test('a plugin\'s migrations have run before it starts, and the database is pr
   t.equal(((await stat(join(dataDir, 'berth.db'))).mode & 0o777).toString(8), '600')
 })
 
-t.test('a plugin without a key\'s scope on its route, or with a service it did not declare, does not come up', async t => {
+t.test('a plugin without a key\'s scope on its route, or with a service it did not declare, does not come up', async (t) => {
   const open = await bareApp(t, {}, { plugins: [plugin('open', { create: () => ({ async routes (http) { http.get('/open', async () => 1) } }) })] })
   await t.rejects(open.app.start({ listen: false }), { message: /routes of plugin open could not be mounted: .*scope/ })
   const strange = await bareApp(t, {}, { plugins: [plugin('strange', { scopes: ['note:read'], create: () => ({ async routes (http) { http.get('/notes', { config: { scope: 'note:write' } }, async () => 1) } }) })] })
@@ -156,7 +156,7 @@ t.test('a plugin without a key\'s scope on its route, or with a service it did n
   await t.rejects(sneaky.app.start({ listen: false }), { message: /plugin sneaky reads "database", which its manifest does not declare/ })
 })
 
-t.test('a plugin that does not make what it promised, or whose migration fails, is named', async t => {
+t.test('a plugin that does not make what it promised, or whose migration fails, is named', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, '0001-do-nothing.js'), 'export const up = 1\n')
   const lazy = await bareApp(t, {}, { plugins: [plugin('lazy', { provides: ['testCounter'] })] })
@@ -165,7 +165,7 @@ t.test('a plugin that does not make what it promised, or whose migration fails, 
   await t.rejects(broken.app.start({ listen: false }), { name: 'PluginStartFailed', message: /^the tables of plugin broken could not be brought up to date: / })
 })
 
-t.test('the key in the configuration opens the API for this process', async t => {
+t.test('the key in the configuration opens the API for this process', async (t) => {
   const { app } = await bareApp(t)
   await app.start({ listen: false })
   for (const [key, status] of [[ADMIN_KEY, 200], ['another-key-of-20-chars', 401]] as const) {
@@ -173,7 +173,7 @@ t.test('the key in the configuration opens the API for this process', async t =>
   }
 })
 
-t.test('metrics are served on a listener of their own', async t => {
+t.test('metrics are served on a listener of their own', async (t) => {
   const { app, lines } = await bareApp(t)
   await app.start()
   const port = lines.find(line => line['msg'] === 'metrics served')?.['port']

@@ -16,7 +16,7 @@ export type DatabaseTest = (t: Test, database: Knex, url: string) => Promise<voi
 
 /** Runs the same test on SQLite and on MariaDB, each with an empty database of its own. `url` opens a second handle on it. */
 export function eachDatabase (t: Test, name: string, fn: DatabaseTest): void {
-  void t.test(`${name} (SQLite)`, async (t) => {
+  t.test(`${name} (SQLite)`, async (t) => {
     // not t.testdir(): the test may call that itself, which empties it
     const folder = await mkdtemp(join(tmpdir(), 'berth-sqlite-'))
     try {
@@ -25,7 +25,7 @@ export function eachDatabase (t: Test, name: string, fn: DatabaseTest): void {
       await rm(folder, { recursive: true, force: true })
     }
   })
-  void t.test(`${name} (MariaDB)`, existsSync(PROGRAM) ? {} : { skip: `${PROGRAM} is missing: install the package mariadb-server` }, async (t) => {
+  t.test(`${name} (MariaDB)`, existsSync(PROGRAM) ? {} : { skip: `${PROGRAM} is missing: install the package mariadb-server` }, async (t) => {
     await onDatabase(t, await createMariadbDatabase(), fn)
   })
 }

@@ -47,7 +47,7 @@ async function growthOf (work: () => Promise<void>): Promise<number> {
   return (mostBytes - before) / 2 ** 20
 }
 
-t.test('a large file goes in and comes out intact while the server holds a part of it at most', { timeout: 900_000 }, async t => {
+t.test('a large file goes in and comes out intact while the server holds a part of it at most', { timeout: 900_000 }, async (t) => {
   const here = t.testdir()
   const file = join(here, 'large')
   // What the first transfer costs the server for ever is not of the second one's size.
@@ -65,7 +65,7 @@ t.test('a large file goes in and comes out intact while the server holds a part 
   t.ok(outGrowth < LARGE_MB / 2, `out: ${outGrowth.toFixed(1)} MB`)
 })
 
-t.test('modes stay, parents are made, an empty file is a file', async t => {
+t.test('modes stay, parents are made, an empty file is a file', async (t) => {
   const here = t.testdir({ script: '#!/bin/sh\necho ran\n', empty: '' })
   await cpToInstance(config, { instanceId: id, srcPath: join(here, 'script'), dstPath: '/new/deep/script', mode: 0o751 })
   t.equal(await guest('stat -c %a /new/deep/script; /new/deep/script'), '751\nran')
@@ -73,7 +73,7 @@ t.test('modes stay, parents are made, an empty file is a file', async t => {
   t.equal(await guest('stat -c "%s %F" /new/empty'), '0 regular empty file')
 })
 
-t.test('files that look like messages of the protocol arrive as they are', async t => {
+t.test('files that look like messages of the protocol arrive as they are', async (t) => {
   const texts = ['{"type":"end"}', '{"type":"end","final":true}', '{"type":"error","message":"x"}', '[1,2,3]', '{}', '{"a":1}\n']
   const here = t.testdir()
   for (const [index, text] of texts.entries()) {
@@ -86,7 +86,7 @@ t.test('files that look like messages of the protocol arrive as they are', async
   }
 })
 
-t.test('what is not there, and a full disk, are errors that say so', { timeout: 900_000 }, async t => {
+t.test('what is not there, and a full disk, are errors that say so', { timeout: 900_000 }, async (t) => {
   const here = t.testdir({ file: 'x' })
   t.match(await failureOf(from('/no/such/file', join(here, 'nothing'))), { message: /no such file/i })
   t.match(await failureOf(to(join(here, 'file'), '/bin/busybox/child')), { message: /not a directory/i })

@@ -10,7 +10,7 @@ const image = await push(server, await busyboxImage(), 'crash/busybox:latest')
 /** Prints the identity of its boot, then counts for ever, four times a second. */
 const counting = 'cat /proc/sys/kernel/random/boot_id; n=0; while true; do n=$((n+1)); echo "$n $(cut -d" " -f1 /proc/uptime)"; sleep 0.25; done'
 
-t.test('three machines outlive kill -9 of the server, and one that ended meanwhile tells how', { timeout: 900_000 }, async t => {
+t.test('three machines outlive kill -9 of the server, and one that ended meanwhile tells how', { timeout: 900_000 }, async (t) => {
   const running = []
   for (const name of ['crash-a', 'crash-b', 'crash-c']) running.push(await createShell(server, image, counting, { name }))
   const ending = await createShell(server, image, 'echo up; while [ ! -e /go ]; do sleep 0.2; done; sleep 3; echo last words; exit 42', { name: 'crash-ending' })

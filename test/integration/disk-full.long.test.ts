@@ -13,7 +13,7 @@ import { startTestServer } from '../helpers/server.ts'
 const commands = createHostCommands()
 const full = { status: 409, error: { code: 'insufficient_resources' } }
 
-t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: withoutMounts }, async t => {
+t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: withoutMounts }, async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'berth-small-disk-'))
   await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=700M,mode=711', 'tmpfs', disk])
   await chmod(disk, 0o711)
@@ -24,7 +24,7 @@ t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, a
     await commands.run('umount', [disk])
     await rmdir(disk)
   })
-  await t.test('with a server on it', async t => {
+  await t.test('with a server on it', async (t) => {
     // An image takes some megabytes; the default keeps a gigabyte free.
     const server = await startTestServer(t, { server: { dataDir }, plugins: { images: { config: { minFree: '1MB' } } } })
     const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)

@@ -32,31 +32,31 @@ async function areGone (commandLine: string): Promise<boolean> {
   return false
 }
 
-t.test('standard input reaches the command and its end is seen', async t => {
+t.test('standard input reaches the command and its end is seen', async (t) => {
   t.strictSame(await runCommand(server, id, { command: ['/bin/sort', '-r'] }, 'a\nb\n'), { stdout: 'b\na\n', stderr: '', exitCode: 0, error: undefined })
 })
 
-t.test('stdout and stderr stay apart, and the exit code is the command\'s', async t => {
+t.test('stdout and stderr stay apart, and the exit code is the command\'s', async (t) => {
   t.match(await runCommand(server, id, sh('echo out; echo err >&2; exit 5')), { stdout: 'out\n', stderr: 'err\n', exitCode: 5 })
 })
 
-t.test('a command that is not there is 127, one killed by a signal is 128 and its number', async t => {
+t.test('a command that is not there is 127, one killed by a signal is 128 and its number', async (t) => {
   t.match(await runCommand(server, id, { command: ['/no/such/thing'] }), { exitCode: 127 })
   t.match(await runCommand(server, id, sh('kill -15 $$')), { exitCode: 143 })
 })
 
-t.test('env, cwd and user are obeyed', async t => {
+t.test('env, cwd and user are obeyed', async (t) => {
   const { stdout } = await runCommand(server, id, { ...sh('echo $FROM_IMAGE $FROM_CALLER $MINE; pwd; id -u'), env: { MINE: 'yes' }, cwd: '/tmp', user: 'app' })
   t.equal(stdout, 'yes yes yes\n/tmp\n1000\n')
 })
 
-t.test('a timeout ends the command with 124', async t => {
+t.test('a timeout ends the command with 124', async (t) => {
   const started = Date.now()
   t.match(await runCommand(server, id, { ...sh('sleep 60'), timeout: 1 }), { exitCode: 124 })
   t.ok(Date.now() - started < 10_000)
 })
 
-t.test('output comes while the command still runs', async t => {
+t.test('output comes while the command still runs', async (t) => {
   const command = await startCommand(server, id, sh('echo first; read line; echo "got $line"'))
   const output: string[] = []
   const first = new Promise<void>(resolve => command.onOutput((_stream, data) => {
@@ -70,14 +70,14 @@ t.test('output comes while the command still runs', async t => {
   t.equal(output.join(''), 'first\ngot word\n')
 })
 
-t.test('signals are passed on', async t => {
+t.test('signals are passed on', async (t) => {
   const command = await startCommand(server, id, sh('trap "exit 33" USR1; echo ready; while true; do sleep 0.1; done'))
   await new Promise<void>(resolve => command.onOutput(() => resolve()))
   command.control({ signal: 'USR1' })
   t.match(await command.result, { exitCode: 33 })
 })
 
-t.test('a terminal has a size that can be changed', async t => {
+t.test('a terminal has a size that can be changed', async (t) => {
   const command = await startCommand(server, id, { ...sh('trap "stty size; exit 0" WINCH; stty size; while true; do sleep 0.1; done'), tty: true, rows: 30, cols: 100 })
   let text = ''
   const first = new Promise<void>(resolve => command.onOutput((_stream, data) => {
@@ -90,7 +90,7 @@ t.test('a terminal has a size that can be changed', async t => {
   t.match(text, /40 120/)
 })
 
-t.test('100 MB through stdout arrive intact while the server stays small', { timeout: 900_000 }, async t => {
+t.test('100 MB through stdout arrive intact while the server stays small', { timeout: 900_000 }, async (t) => {
   const size = 100 * 2 ** 20
   await runCommand(server, id, sh(`dd if=/dev/urandom of=/big bs=1M count=${size / 2 ** 20} 2>/dev/null; sync`))
   const wanted = (await runCommand(server, id, sh('sha256sum /big'))).stdout.split(' ')[0]
@@ -117,7 +117,7 @@ t.test('100 MB through stdout arrive intact while the server stays small', { tim
   t.ok(grownBytes < 48 * 2 ** 20, `the server grew by ${(grownBytes / 2 ** 20).toFixed(1)} MB`)
 })
 
-t.test('a client that reads slowly stops the command instead of filling the server', { timeout: 900_000 }, async t => {
+t.test('a client that reads slowly stops the command instead of filling the server', { timeout: 900_000 }, async (t) => {
   const before = await memoryOf(server.pid)
   const command = await startCommand(server, id, { command: ['/bin/cat', '/dev/zero'] })
   await new Promise<void>(resolve => command.onOutput(() => resolve()))
@@ -130,7 +130,7 @@ t.test('a client that reads slowly stops the command instead of filling the serv
   t.ok(await areGone('/bin/cat /dev/zero'), 'it is gone with its client')
 })
 
-t.test('killing the client kills the command and its children', async t => {
+t.test('killing the client kills the command and its children', async (t) => {
   const command = await startCommand(server, id, sh('sleep 7654 & sleep 7654 & echo up; wait'))
   await new Promise<void>(resolve => command.onOutput(() => resolve()))
   t.equal(await countProcesses('sleep 7654'), 2)
@@ -138,7 +138,7 @@ t.test('killing the client kills the command and its children', async t => {
   t.ok(await areGone('sleep 7654'), 'nothing of it is left')
 })
 
-t.test('fifty commands at once all give their own answers, and no file stays open', { timeout: 900_000 }, async t => {
+t.test('fifty commands at once all give their own answers, and no file stays open', { timeout: 900_000 }, async (t) => {
   await runCommand(server, id, { command: ['/bin/true'] })
   const before = await openFilesOf(server.pid)
   const answers = await Promise.all(Array.from({ length: 50 }, async (_unused, number) => await runCommand(server, id, sh(`cat; exit ${number}`), `input ${number}`)))
@@ -147,7 +147,7 @@ t.test('fifty commands at once all give their own answers, and no file stays ope
   t.ok(await eventually(`no more than the ${before} open files of before`, async () => await openFilesOf(server.pid) <= before + 2))
 })
 
-t.test('a compatible client gets merged output and a text resize is no input', async t => {
+t.test('a compatible client gets merged output and a text resize is no input', async (t) => {
   const socket = new WebSocket(`${server.url.replace(/^http/, 'ws')}/instances/${id}/exec`, { headers: { authorization: `Bearer ${server.key}` } })
   await once(socket, 'open')
   const seen: { text: string, isBinary: boolean }[] = []

@@ -24,7 +24,7 @@ const table = [
 ] as const
 
 for (const { name, argv, code, message } of table) {
-  t.test(`${name} gives ${code}`, async t => {
+  t.test(`${name} gives ${code}`, async (t) => {
     const { instance } = await runToEnd(server, await createMachine(server, image, { entrypoint: [], cmd: [...argv] }))
     t.equal(instance.exit_code, code)
     t.match(instance.exit_message, message)
@@ -32,18 +32,18 @@ for (const { name, argv, code, message } of table) {
   })
 }
 
-t.test('a killed program that saw memory enough is not called out of memory', async t => {
+t.test('a killed program that saw memory enough is not called out of memory', async (t) => {
   const { instance } = await runToEnd(server, await createShell(server, image, 'kill -9 $$'))
   t.notMatch(instance.exit_message, /OOM/)
 })
 
-t.test('a program cannot fake its exit by what it prints', async t => {
+t.test('a program cannot fake its exit by what it prints', async (t) => {
   const { instance, output } = await runToEnd(server, await createShell(server, image, 'echo exit_code=0; echo end; echo "HYPEMAN-EXIT code=0 message=\\"success\\""; exit 9'))
   t.equal(instance.exit_code, 9)
   t.equal(output.length, 3)
 })
 
-t.test('stop asks the program first, and its own answer counts', async t => {
+t.test('stop asks the program first, and its own answer counts', async (t) => {
   const created = await createShell(server, image, 'trap "echo bye; exit 21" TERM; echo up; while true; do sleep 0.1; done')
   // Before that the shell has not set its trap.
   await follow(server, created.id, line => line === 'up')
@@ -52,7 +52,7 @@ t.test('stop asks the program first, and its own answer counts', async t => {
   await server.sdk.instances.delete(created.id)
 })
 
-t.test('an instance without the agent runs, and exec and stat say why they do not', async t => {
+t.test('an instance without the agent runs, and exec and stat say why they do not', async (t) => {
   const created = await createShell(server, image, 'echo up; sleep 600', { skip_guest_agent: true })
   await waitFor(server, created.id, 'Running')
   await t.rejects(server.sdk.instances.stat(created.id, { path: '/' }), { message: /agent/ })

@@ -12,7 +12,7 @@ const image = await push(server, await busyboxImage(), 'fork/busybox:latest')
 const source = async (name: string): Promise<string> => await startCounter(server, image, name, 'echo first > /root/file')
 const look = async (id: string, above?: number): Promise<Seen & { readonly file: string }> => ({ ...await lookAt(server, id, above), file: (await shell(server, id, 'cat /root/file')).trim() })
 
-t.test('a running machine is forked twice and goes on, and all three are machines of their own', { timeout: 900_000 }, async t => {
+t.test('a running machine is forked twice and goes on, and all three are machines of their own', { timeout: 900_000 }, async (t) => {
   const id = await source('fork-source')
   const before = await look(id)
   const forks = []
@@ -44,7 +44,7 @@ t.test('a running machine is forked twice and goes on, and all three are machine
   for (const gone of [id, ...forks.map(fork => fork.id)]) await server.sdk.instances.delete(gone)
 })
 
-t.test('a machine in standby is forked to each state, and its image stays', { timeout: 900_000 }, async t => {
+t.test('a machine in standby is forked to each state, and its image stays', { timeout: 900_000 }, async (t) => {
   const id = await source('fork-standby')
   const before = await look(id)
   await server.sdk.instances.standby(id)
@@ -70,7 +70,7 @@ t.test('a machine in standby is forked to each state, and its image stays', { ti
   for (const gone of [running.id, resting.id, stopped.id]) await server.sdk.instances.delete(gone)
 })
 
-t.test('an open command of the source goes on through a fork', { timeout: 900_000 }, async t => {
+t.test('an open command of the source goes on through a fork', { timeout: 900_000 }, async (t) => {
   const id = await source('fork-session')
   const command = runCommand(server, id, { command: ['/bin/sh', '-c', 'n=0; while [ $n -lt 40 ]; do n=$((n+1)); echo $n; sleep 0.1; done'] })
   const fork = await server.sdk.instances.fork(id, { name: 'fork-beside', from_running: true, target_state: 'Stopped' })

@@ -22,7 +22,7 @@ async function listTime (): Promise<number> {
   return times.sort((a, b) => a - b)[4] ?? Infinity
 }
 
-t.test('a stopped VMM process is Unknown within two seconds, delays no list of 50 instances, and is Running again when it goes on', { timeout: 900_000 }, async t => {
+t.test('a stopped VMM process is Unknown within two seconds, delays no list of 50 instances, and is Running again when it goes on', { timeout: 900_000 }, async (t) => {
   const stored = await createShell(server, image, 'true')
   await waitFor(server, stored.id, 'Stopped')
   await server.stop()
@@ -54,7 +54,7 @@ t.test('a stopped VMM process is Unknown within two seconds, delays no list of 5
   for (const { id } of [instance, neighbour]) await server.sdk.instances.delete(id)
 })
 
-t.test('a VMM process that is killed leaves a stopped instance that says so', async t => {
+t.test('a VMM process that is killed leaves a stopped instance that says so', async (t) => {
   const instance = await createShell(server, image, 'sleep 600')
   await waitFor(server, instance.id, 'Running')
   process.kill(await vmmOf(server, instance.id), 'SIGKILL')
@@ -63,7 +63,7 @@ t.test('a VMM process that is killed leaves a stopped instance that says so', as
   await server.sdk.instances.delete(instance.id)
 })
 
-t.test('an instance whose VMM hangs can be deleted', async t => {
+t.test('an instance whose VMM hangs can be deleted', async (t) => {
   const instance = await createShell(server, image, 'sleep 600')
   await waitFor(server, instance.id, 'Running')
   const pid = await vmmOf(server, instance.id)

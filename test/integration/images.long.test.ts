@@ -9,7 +9,7 @@ import type { TarEntry } from '../helpers/tar.ts'
 
 const server = await startTestServer(t, withTemplates)
 
-t.test('an image of one static binary, without a shell, boots', async t => {
+t.test('an image of one static binary, without a shell, boots', async (t) => {
   const program = await compileProgram(t.testdir(), 'hello', `
     #include <stdio.h>
     #include <unistd.h>
@@ -21,18 +21,18 @@ t.test('an image of one static binary, without a shell, boots', async t => {
   t.equal(instance.exit_code, 3)
 })
 
-t.test('USER, WORKDIR and ENV of an image are obeyed', async t => {
+t.test('USER, WORKDIR and ENV of an image are obeyed', async (t) => {
   const image = await push(server, await busyboxImage({ User: 'app', WorkingDir: '/home/app', Env: ['PATH=/bin', 'COLOUR=blue'] }), 'kinds/user:latest')
   const { output } = await runScript(server, image, 'id -u; id -g; id -G; pwd; echo $HOME; echo $COLOUR; echo $EXTRA; touch /etc/x 2>/dev/null || echo refused', { env: { EXTRA: 'more' } })
   t.strictSame(output, ['1000', '1000', '1000 50', '/home/app', '/home/app', 'blue', 'more', 'refused'])
 })
 
-t.test('a USER given as numbers needs no account', async t => {
+t.test('a USER given as numbers needs no account', async (t) => {
   const image = await push(server, await busyboxImage({ User: '1234:56' }), 'kinds/numbers:latest')
   t.strictSame((await runScript(server, image, 'id -u; id -g')).output, ['1234', '56'])
 })
 
-t.test('entrypoint and cmd are joined, and each can be replaced', async t => {
+t.test('entrypoint and cmd are joined, and each can be replaced', async (t) => {
   const image = await push(server, await busyboxImage({ Entrypoint: ['/bin/echo', 'from the image:'], Cmd: ['its', 'cmd'] }), 'kinds/entrypoint:latest')
   t.strictSame((await runToEnd(server, await createMachine(server, image))).output, ['from the image: its cmd'])
   t.strictSame((await runToEnd(server, await createMachine(server, image, { cmd: ['my cmd'] }))).output, ['from the image: my cmd'])
@@ -40,7 +40,7 @@ t.test('entrypoint and cmd are joined, and each can be replaced', async t => {
   t.strictSame((await runToEnd(server, await createMachine(server, image, { entrypoint: ['/bin/echo', 'mine:'] }))).output, ['mine: its cmd'])
 })
 
-t.test('layers stack, whiteouts and opaque folders delete, modes and owners stay', async t => {
+t.test('layers stack, whiteouts and opaque folders delete, modes and owners stay', async (t) => {
   const lower: TarEntry[] = [
     { path: 'data', type: 'dir' }, { path: 'data/kept', content: 'kept' }, { path: 'data/gone', content: 'gone' }, { path: 'data/replaced', content: 'old' },
     { path: 'opaque', type: 'dir' }, { path: 'opaque/hidden', content: 'hidden' }
@@ -55,7 +55,7 @@ t.test('layers stack, whiteouts and opaque folders delete, modes and owners stay
   t.strictSame(output, ['/data:', 'kept', 'replaced', '', '/opaque:', 'shown', 'new', '600 1000 50', 'changed', '1777'])
 })
 
-t.test('an image of more than 300 MB boots', { timeout: 900_000 }, async t => {
+t.test('an image of more than 300 MB boots', { timeout: 900_000 }, async (t) => {
   const noise = randomBytes(8 * 2 ** 20)
   const parts = [0, 1, 2, 3].map((part): TarEntry[] => [{ path: `big/part-${part}`, content: Buffer.concat(Array.from({ length: 10 }, () => noise)) }])
   const image = await push(server, makeImage([await busyboxLayer(), [{ path: 'big', type: 'dir' }], ...parts], { Env: ['PATH=/bin'] }), 'kinds/big:latest')

@@ -30,7 +30,7 @@ async function firstOf<T> (items: AsyncIterable<T>): Promise<T | undefined> {
   return first.done === true ? undefined : first.value
 }
 
-t.test('an answer that contradicts its type is found', async t => {
+t.test('an answer that contradicts its type is found', async (t) => {
   t.equal(models.methods.length, METHODS, `the SDK has ${METHODS} methods`)
   t.same(models.problems('health.check', { status: 'ok' }), [])
   t.match(models.problems('health.check', { status: 'fine' }), [/health\.check\.status is "fine"/])

@@ -36,7 +36,7 @@ async function runFolders (): Promise<string[]> {
   return existsSync(runs) ? await readdir(runs) : []
 }
 
-t.test('it boots a machine, prints what only that machine can know, and leaves nothing', { timeout: 900_000 }, async t => {
+t.test('it boots a machine, prints what only that machine can know, and leaves nothing', { timeout: 900_000 }, async (t) => {
   const before = await runFolders()
   const { code, text } = await quickstart([])
   t.equal(code, 0, text)
@@ -46,7 +46,7 @@ t.test('it boots a machine, prints what only that machine can know, and leaves n
   t.strictSame((await runFolders()).filter(name => !before.includes(name)), [])
 })
 
-t.test('Ctrl-C in the middle cleans up', { timeout: 900_000 }, async t => {
+t.test('Ctrl-C in the middle cleans up', { timeout: 900_000 }, async (t) => {
   const before = await runFolders()
   let isInterrupted = false
   const { code, text } = await quickstart([], (seen, kill) => {
@@ -58,7 +58,7 @@ t.test('Ctrl-C in the middle cleans up', { timeout: 900_000 }, async t => {
   t.strictSame((await runFolders()).filter(name => !before.includes(name)), [])
 })
 
-t.test('--keep leaves a server that its lines reach, by the command and by curl, until --stop', { timeout: 900_000 }, async t => {
+t.test('--keep leaves a server that its lines reach, by the command and by curl, until --stop', { timeout: 900_000 }, async (t) => {
   const { code, text } = await quickstart(['--keep'])
   t.equal(code, 0, text)
   const [, key, url] = /curl -H 'Authorization: Bearer (\S+)' (http:\S+)/.exec(text) ?? []

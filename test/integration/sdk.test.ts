@@ -15,15 +15,15 @@ const server = await startTestServer(t)
 const { sdk } = server
 const reference = await push(server, await busyboxImage({ Env: ['PATH=/bin', 'FLAVOUR=plain'], WorkingDir: '/tmp' }), 'sdk/busybox:latest')
 
-t.test('health needs no key', async t => {
+t.test('health needs no key', async (t) => {
   t.strictSame(await new Hypeman({ baseURL: server.url, apiKey: 'no such key' }).health.check(), { status: 'ok' })
 })
 
-t.test('a wrong key is refused', async t => {
+t.test('a wrong key is refused', async (t) => {
   t.match(await failureOf(new Hypeman({ baseURL: server.url, apiKey: 'no such key', maxRetries: 0 }).images.list()), { status: 401 })
 })
 
-t.test('an image is listed, read, made again without harm, and deleted', async t => {
+t.test('an image is listed, read, made again without harm, and deleted', async (t) => {
   const image = await sdk.images.get(reference)
   t.match(image, { name: reference, status: 'ready', digest: /^sha256:[0-9a-f]{64}$/, cmd: ['/bin/sh'], env: { FLAVOUR: 'plain' }, working_dir: '/tmp' })
   t.ok((image.size_bytes ?? 0) > 100_000, 'it has a size')
@@ -36,7 +36,7 @@ t.test('an image is listed, read, made again without harm, and deleted', async t
   t.match(await failureOf(sdk.images.get(other)), { status: 404 })
 })
 
-t.test('an instance lives through create, wait, logs, stat, stats, stop, start and delete', async t => {
+t.test('an instance lives through create, wait, logs, stat, stats, stop, start and delete', async (t) => {
   const created = await createShell(server, reference, 'echo one; echo two; while true; do echo tick; sleep 1; done', { name: 'sdk-life', tags: { role: 'test' }, env: { GREETING: 'hello' } })
   t.match(created, { name: 'sdk-life', image: reference, vcpus: 1, tags: { role: 'test' }, env: { GREETING: 'hello' }, hypervisor: 'qemu' })
   await waitFor(server, created.id, 'Running')
@@ -67,7 +67,7 @@ t.test('an instance lives through create, wait, logs, stat, stats, stop, start a
   t.match(await failureOf(sdk.instances.get(created.id)), { status: 404 })
 })
 
-t.test('a name that is taken is a conflict that the SDK does not repeat', async t => {
+t.test('a name that is taken is a conflict that the SDK does not repeat', async (t) => {
   const first = await createShell(server, reference, 'sleep 600', { name: 'sdk-taken' })
   const patient = new Hypeman({ baseURL: server.url, apiKey: server.key, maxRetries: 3 })
   const started = Date.now()
@@ -76,7 +76,7 @@ t.test('a name that is taken is a conflict that the SDK does not repeat', async 
   await sdk.instances.delete(first.id)
 })
 
-t.test('cp copies files and folders both ways', async t => {
+t.test('cp copies files and folders both ways', async (t) => {
   const here = t.testdir()
   const instance = await createShell(server, reference, 'sleep 600')
   await waitFor(server, instance.id, 'Running')

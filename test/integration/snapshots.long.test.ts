@@ -16,7 +16,7 @@ const image = await push(server, await busyboxImage(), 'snapshots/busybox:latest
 const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
 const read = async (id: string, path: string): Promise<string> => (await shell(server, id, `cat ${path} 2>/dev/null || echo none`)).trim()
 
-t.test('a snapshot outlives its source, and two machines made of it are machines of their own', { timeout: 900_000 }, async t => {
+t.test('a snapshot outlives its source, and two machines made of it are machines of their own', { timeout: 900_000 }, async (t) => {
   const id = await startCounter(server, image, 'snapshot-source', 'echo first > /root/file')
   const before = await look(id)
   const snapshot = await server.sdk.instances.snapshots.create(id, { kind: 'Standby', name: 'one', tags: { role: 'test' } })
@@ -50,7 +50,7 @@ t.test('a snapshot outlives its source, and two machines made of it are machines
   t.strictSame(await readdir(join(server.dataDir, 'snapshots')), [], 'its files are gone')
 })
 
-t.test('memory and disk are of one moment, in standby, fork and snapshot', { timeout: 900_000 }, async t => {
+t.test('memory and disk are of one moment, in standby, fork and snapshot', { timeout: 900_000 }, async (t) => {
   const id = await startCounter(server, image, 'moment', 'echo first > /root/file')
   const early = await server.sdk.instances.snapshots.create(id, { kind: 'Standby' })
   await shell(server, id, 'echo late > /root/late')
@@ -85,7 +85,7 @@ t.test('memory and disk are of one moment, in standby, fork and snapshot', { tim
   for (const snapshot of [early, image2]) await server.sdk.snapshots.delete(snapshot.id)
 })
 
-t.test('a snapshot of a stopped machine is a disk, which boots', { timeout: 900_000 }, async t => {
+t.test('a snapshot of a stopped machine is a disk, which boots', { timeout: 900_000 }, async (t) => {
   const id = await startCounter(server, image, 'disk-source', '[ -e /root/file ] || echo first > /root/file')
   const before = await look(id)
   t.match(await failureOf(server.sdk.instances.snapshots.create(id, { kind: 'Stopped' })), { status: 409, error: { code: 'invalid_state' } })
@@ -107,7 +107,7 @@ t.test('a snapshot of a stopped machine is a disk, which boots', { timeout: 900_
 })
 
 for (const compression of [{ enabled: true, algorithm: 'zstd', level: 3 }, { enabled: true, algorithm: 'lz4', level: 0 }] as const) {
-  t.test(`nonce and counter outlive standby, kill -9, compression with ${compression.algorithm}, fork, and a snapshot whose source is gone`, { timeout: 900_000 }, async t => {
+  t.test(`nonce and counter outlive standby, kill -9, compression with ${compression.algorithm}, fork, and a snapshot whose source is gone`, { timeout: 900_000 }, async (t) => {
     const { algorithm } = compression
     const id = await startCounter(server, image, `journey-${algorithm}`)
     const first = await look(id)
@@ -156,7 +156,7 @@ async function waitForCompression (id: string): Promise<Hypeman.Snapshot> {
   })
 }
 
-t.test('a schedule is stored, changed, read and deleted', async t => {
+t.test('a schedule is stored, changed, read and deleted', async (t) => {
   const id = await startCounter(server, image, 'scheduled')
   t.match(await failureOf(server.sdk.instances.snapshotSchedule.get(id)), { status: 404 })
   const made = await server.sdk.instances.snapshotSchedule.update(id, { interval: '1h', retention: { max_count: 2 }, name_prefix: 'nightly', metadata: { team: 'a' } })

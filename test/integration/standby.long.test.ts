@@ -14,7 +14,7 @@ const image = await push(server, await busyboxImage(), 'standby/busybox:latest')
 const counting = async (name: string): Promise<string> => await startCounter(server, image, name)
 const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
 
-t.test('memory, tmpfs, processes and logs go on after standby and restore, twice, with the right time', { timeout: 900_000 }, async t => {
+t.test('memory, tmpfs, processes and logs go on after standby and restore, twice, with the right time', { timeout: 900_000 }, async (t) => {
   const id = await counting('standby-counter')
   await shell(server, id, 'hostname renamed')
   let lookedAt = Date.now()
@@ -47,7 +47,7 @@ t.test('memory, tmpfs, processes and logs go on after standby and restore, twice
   await server.sdk.instances.delete(id)
 })
 
-t.test('a written and unsynced file, and the standby itself, outlive kill -9 of the server', { timeout: 900_000 }, async t => {
+t.test('a written and unsynced file, and the standby itself, outlive kill -9 of the server', { timeout: 900_000 }, async (t) => {
   const id = await counting('standby-crash')
   await shell(server, id, 'echo precious > /root/file')
   const before = await look(id)
@@ -67,7 +67,7 @@ t.test('a written and unsynced file, and the standby itself, outlive kill -9 of 
   await server.sdk.instances.delete(id)
 })
 
-t.test('an image that QEMU cannot use stays, and says why', { timeout: 900_000 }, async t => {
+t.test('an image that QEMU cannot use stays, and says why', { timeout: 900_000 }, async (t) => {
   const id = await counting('standby-refused')
   await server.sdk.instances.standby(id)
   await server.stop()
@@ -81,7 +81,7 @@ t.test('an image that QEMU cannot use stays, and says why', { timeout: 900_000 }
   await server.sdk.instances.delete(id)
 })
 
-t.test('the operations log says how long each step took', async t => {
+t.test('the operations log says how long each step took', async (t) => {
   const id = await counting('standby-log')
   await server.sdk.instances.standby(id)
   await server.sdk.instances.restore(id)

@@ -31,7 +31,7 @@ async function make (name: string, from: string): Promise<Seen> {
   return { id, way: await wayOf(server, id), facts: await lines(server, id), clockError: Math.max(Math.floor(asked) - clock, clock - Math.ceil(Date.now() / 1000), 0) }
 }
 
-t.test('machines of one template have nothing in common that is a machine\'s own', { timeout: 900_000 }, async t => {
+t.test('machines of one template have nothing in common that is a machine\'s own', { timeout: 900_000 }, async (t) => {
   const first = await make('first', image)
   t.equal(first.way, 'by a boot')
   await has('spares', 2)
@@ -64,7 +64,7 @@ async function goesOn (t: Test, { id, facts }: Seen): Promise<void> {
   t.equal((await shell(server, id, 'cat /file')).trim(), 'one')
 }
 
-t.test('a machine made of a template ends and reports like any other, with an agent or without', { timeout: 900_000 }, async t => {
+t.test('a machine made of a template ends and reports like any other, with an agent or without', { timeout: 900_000 }, async (t) => {
   await has('spares', 2)
   const ended = await runScript(server, image, 'echo said; exit 7')
   t.match(ended, { output: ['said'], instance: { state: 'Stopped', exit_code: 7 } })
@@ -74,7 +74,7 @@ t.test('a machine made of a template ends and reports like any other, with an ag
   t.equal(await figure(server, 'berth_instances_created_total{way="boot"}'), 1)
 })
 
-t.test('a crash of the server leaves nothing of what it kept ready, and templates outlive it', { timeout: 900_000 }, async t => {
+t.test('a crash of the server leaves nothing of what it kept ready, and templates outlive it', { timeout: 900_000 }, async (t) => {
   await has('spares', 2)
   await server.kill9()
   t.equal((await vms()).length, 2, 'the VMs are still there')
@@ -87,7 +87,7 @@ t.test('a crash of the server leaves nothing of what it kept ready, and template
   await server.sdk.instances.delete(id)
 })
 
-t.test('a server that is stopped while it makes a template is soon done, and leaves nothing', { timeout: 900_000 }, async t => {
+t.test('a server that is stopped while it makes a template is soon done, and leaves nothing', { timeout: 900_000 }, async (t) => {
   const { id } = await createShell(server, image, 'sleep 1000', { name: 'bigger', size: '192MB' })
   await waitFor(server, id, 'Running')
   await eventually('a template in the making', async () => (await readdir(join(server.dataDir, 'templates'))).some(name => name.startsWith('.making-')))

@@ -12,12 +12,12 @@ const PRIVATE = ['127.0.0.1', '127.255.255.254', '0.0.0.0', '0.1.2.3', '10.0.0.1
   '2001:db8::1', '3fff::1', '100::1', 'fec0::1']
 const EMBEDDED = ['::ffff:10.0.0.1', '::ffff:7f00:1', '::127.0.0.1', '64:ff9b::a00:1', '64:ff9b:1::1', '2002:7f00:1::1', '2002:a00:1::', '2001::1', '2001:0:53aa::1']
 
-t.test('A14: every range that is no public service is known as private', async t => {
+t.test('A14: every range that is no public service is known as private', async (t) => {
   for (const address of PRIVATE) t.ok(isPrivate(address), address)
   for (const address of ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450::1']) t.notOk(isPrivate(address), address)
 })
 
-t.test('A15: an IPv6 address that stands for an IPv4 one is judged as that one', async t => {
+t.test('A15: an IPv6 address that stands for an IPv4 one is judged as that one', async (t) => {
   for (const address of EMBEDDED) t.ok(isPrivate(address), address)
   t.equal(embeddedV4('::ffff:1.2.3.4'), '1.2.3.4')
   t.equal(embeddedV4('64:ff9b::808:808'), '8.8.8.8')
@@ -27,7 +27,7 @@ t.test('A15: an IPv6 address that stands for an IPv4 one is judged as that one',
   t.ok(isMetadata('2002:a9fe:a9fe::1'))
 })
 
-t.test('A14 and A15: a host that resolves there is answered 403, and nothing is dialled', async t => {
+t.test('A14 and A15: a host that resolves there is answered 403, and nothing is dialled', async (t) => {
   const stage = await setStage(t, { ipv6: true, limits: { connectMs: 500 } })
   for (const address of ['10.0.0.1', '127.9.9.9', '169.254.1.1', '100.64.0.1', '::1', '::ffff:10.0.0.1', '64:ff9b::a00:1', 'fd00::1']) {
     const name = `h${address.replaceAll(/[.:]/g, '-')}x.private.test`
@@ -45,7 +45,7 @@ t.test('A14 and A15: a host that resolves there is answered 403, and nothing is 
   t.equal(loopbackSix?.status, 403)
 })
 
-t.test('A17 and A22: metadata services stay out of reach also where their range is allowed, and other private ranges stay closed', async t => {
+t.test('A17 and A22: metadata services stay out of reach also where their range is allowed, and other private ranges stay closed', async (t) => {
   const stage = await setStage(t, { allowPrivate: [`${loopback(0)}/24`, '169.254.0.0/16', '100.64.0.0/10'], limits: { connectMs: 5000 } })
   await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: undefined }]))
   const origin = await stage.origin(100)
@@ -63,7 +63,7 @@ t.test('A17 and A22: metadata services stay out of reach also where their range 
   t.equal(origin.connections(), 1)
 })
 
-t.test('A18: one private address among public ones refuses the host', async t => {
+t.test('A18: one private address among public ones refuses the host', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   stage.names.records.set('api.good.test', [loopback(100), '10.0.0.1'])
@@ -72,7 +72,7 @@ t.test('A18: one private address among public ones refuses the host', async t =>
   t.equal(origin.connections(), 0)
 })
 
-t.test('A19: a name that changes its address between check and connection leads to the address that was checked', async t => {
+t.test('A19: a name that changes its address between check and connection leads to the address that was checked', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   let asked = 0
@@ -83,7 +83,7 @@ t.test('A19: a name that changes its address between check and connection leads 
   t.equal(origin.seen[0]?.headers.authorization, `Bearer ${SECRET}`)
 })
 
-t.test('A20: the machine itself, what the operator denied and other VMs are refused, also inside an allowed range', async t => {
+t.test('A20: the machine itself, what the operator denied and other VMs are refused, also inside an allowed range', async (t) => {
   const stage = await setStage(t, { allowPrivate: ['127.0.0.0/8'], deny: [loopback(120)] })
   const other = loopback(11)
   await stage.proxy.policy(vmPolicy(stage.guest, [{}]), vmPolicy(other))
@@ -95,7 +95,7 @@ t.test('A20: the machine itself, what the operator denied and other VMs are refu
   }
 })
 
-t.test('P20: a dead address is passed over for the next vetted one, and an origin with IPv6 only is reached', async t => {
+t.test('P20: a dead address is passed over for the next vetted one, and an origin with IPv6 only is reached', async (t) => {
   const stage = await setStage(t, { ipv6: true, allowPrivate: [`${loopback(0)}/24`, '::1'] })
   const origin = await stage.origin(100)
   stage.names.records.set('api.good.test', [loopback(99), loopback(100)])
@@ -110,7 +110,7 @@ t.test('P20: a dead address is passed over for the next vetted one, and an origi
   t.match(answer.text, /connect_failed/)
 })
 
-t.test('a name that does not exist, and a resolver that is silent, have their own reasons', async t => {
+t.test('a name that does not exist, and a resolver that is silent, have their own reasons', async (t) => {
   const stage = await setStage(t)
   const missing = await ask(stage.proxy, stage.guest, { name: 'missing.test', headers: { Host: stage.host('missing.test') } })
   t.equal(missing.status, 502)
@@ -121,7 +121,7 @@ t.test('a name that does not exist, and a resolver that is silent, have their ow
   t.notMatch(silent.text, /ECONN|ETIME|127\./, 'the answer says nothing about why')
 })
 
-t.test('A24: a source without a policy is closed before it says a word, and there is a line about it', async t => {
+t.test('A24: a source without a policy is closed before it says a word, and there is a line about it', async (t) => {
   const stage = await setStage(t)
   const socket = connect({ host: stage.proxy.address, port: stage.proxy.ports.https, localAddress: loopback(66) })
   socket.on('error', () => {})
@@ -131,7 +131,7 @@ t.test('A24: a source without a policy is closed before it says a word, and ther
   t.match(entries.body, /berth_egress_refusals_total\{reason="unknown_source"\} 1/)
 })
 
-t.test('what a revision denies is reached no more from then on, and again when it is denied no more', async t => {
+t.test('what a revision denies is reached no more from then on, and again when it is denied no more', async (t) => {
   const stage = await setStage(t)
   await stage.origin(20)
   const call = async () => (await ask(stage.proxy, stage.guest, { name: 'api.good.test', headers: { Host: stage.host('api.good.test') } })).status

@@ -27,7 +27,7 @@ async function bytesIn (folder: string): Promise<number> {
 
 const all = async (store: AuditStore, vm: string) => (await store.read({ vm, after: 0, limit: 100_000 })).entries
 
-t.test('a VM with very many requests pushes out nothing but its own, and all of it stays within its bounds', async t => {
+t.test('a VM with very many requests pushes out nothing but its own, and all of it stays within its bounds', async (t) => {
   const folder = join(t.testdir(), 'log')
   const store = storeIn(folder)
   add(store, 'quiet', 5)
@@ -44,7 +44,7 @@ t.test('a VM with very many requests pushes out nothing but its own, and all of 
   t.equal(await bytesIn(folder), store.bytes)
 })
 
-t.test('where VMs have more than there is room for together, those that have most give up theirs', async t => {
+t.test('where VMs have more than there is room for together, those that have most give up theirs', async (t) => {
   const folder = join(t.testdir(), 'log')
   const store = storeIn(folder)
   add(store, 'first', 4_000)
@@ -57,7 +57,7 @@ t.test('where VMs have more than there is room for together, those that have mos
   t.ok(await bytesIn(folder) <= ROOM)
 })
 
-t.test('a bound of one VM holds by itself, too', async t => {
+t.test('a bound of one VM holds by itself, too', async (t) => {
   const store = storeIn(join(t.testdir(), 'log'), { vmBytes: 128 * 1024, totalBytes: 64 * ROOM })
   add(store, 'loud', 5_000)
   await store.flush()
@@ -66,7 +66,7 @@ t.test('a bound of one VM holds by itself, too', async t => {
   t.ok(store.bytes <= 128 * 1024)
 })
 
-t.test('numbers go on after a restart, also behind half a line, an empty file and one that is gone', async t => {
+t.test('numbers go on after a restart, also behind half a line, an empty file and one that is gone', async (t) => {
   const folder = join(t.testdir(), 'log')
   const first = storeIn(folder)
   add(first, 'a', 3)
@@ -86,7 +86,7 @@ t.test('numbers go on after a restart, also behind half a line, an empty file an
   t.same((await third.read({ vm: 'a', after: 0, limit: 10 })).entries.map(({ seq }) => seq), [6])
 })
 
-t.test('reading goes on behind a number, over files that are full', async t => {
+t.test('reading goes on behind a number, over files that are full', async (t) => {
   const store = storeIn(join(t.testdir(), 'log'))
   add(store, 'a', 2_000)
   await store.flush()
@@ -101,7 +101,7 @@ t.test('reading goes on behind a number, over files that are full', async t => {
   t.same(seen, Array.from({ length: 2_000 }, (_, index) => index + 1))
 })
 
-t.test('what the disk does not take waits, and is written once, when it can be', async t => {
+t.test('what the disk does not take waits, and is written once, when it can be', async (t) => {
   const folder = join(t.testdir(), 'log')
   const store = storeIn(folder)
   // A file in its place keeps root out, too.

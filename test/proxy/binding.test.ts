@@ -7,7 +7,7 @@ import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 
-t.test('a request to a matching host carries the real header, and the guest sees nothing of it', async t => {
+t.test('a request to a matching host carries the real header, and the guest sees nothing of it', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const answer = await ask(stage.proxy, stage.guest, { name: 'api.good.test', path: '/v1?x=1', headers: { Host: stage.host('api.good.test'), authorization: 'Bearer mock-API_KEY' } })
@@ -18,7 +18,7 @@ t.test('a request to a matching host carries the real header, and the guest sees
   t.match(entry, { seq: 1, vm: `vm-${stage.guest}`, protocol: 'http/1.1', host: 'api.good.test', port: stage.port, method: 'GET', path: '/v1', status: 200, injected: ['API_KEY'], bytesOut: 21 })
 })
 
-t.test('A1 and A2: a Host that is not the name of the TLS handshake is answered 421, nothing is dialled and no secret leaves', async t => {
+t.test('A1 and A2: a Host that is not the name of the TLS handshake is answered 421, nothing is dialled and no secret leaves', async (t) => {
   const stage = await setStage(t)
   const good = await stage.origin(100)
   const evil = await stage.origin(101, { hosts: ['evil.test'] })
@@ -32,7 +32,7 @@ t.test('A1 and A2: a Host that is not the name of the TLS handshake is answered 
   t.match((await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 2)).map(entry => entry.reason), ['misdirected', 'misdirected', 'misdirected'])
 })
 
-t.test('A3: on HTTP/2 another :authority, or one that differs from host, ends that stream alone', async t => {
+t.test('A3: on HTTP/2 another :authority, or one that differs from host, ends that stream alone', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const socket = await openTls(stage.proxy, stage.guest, 'api.good.test', { alpn: ['h2'] })
@@ -53,7 +53,7 @@ t.test('A3: on HTTP/2 another :authority, or one that differs from host, ends th
   session.destroy()
 })
 
-t.test('A6: the address that the guest connected to is never dialled, only what the host itself resolves', async t => {
+t.test('A6: the address that the guest connected to is never dialled, only what the host itself resolves', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const attacker = await stage.origin(101, { hosts: ['attacker.test'] })
@@ -63,7 +63,7 @@ t.test('A6: the address that the guest connected to is never dialled, only what 
   t.equal(attacker.connections(), 0)
 })
 
-t.test('A7: an origin whose certificate is self-signed, expired, of another name or of an unknown root gets no byte of the request', async t => {
+t.test('A7: an origin whose certificate is self-signed, expired, of another name or of an unknown root gets no byte of the request', async (t) => {
   const stage = await setStage(t)
   const other = createTestAuthority('Nobody trusts this')
   const cases = [
@@ -81,7 +81,7 @@ t.test('A7: an origin whose certificate is self-signed, expired, of another name
   }
 })
 
-t.test('A8: a target with a host of its own is refused', async t => {
+t.test('A8: a target with a host of its own is refused', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   for (const target of ['http://evil.test/', 'https://evil.test/', `https://${stage.host('api.good.test')}/`, 'evil.test:443']) {
@@ -92,7 +92,7 @@ t.test('A8: a target with a host of its own is refused', async t => {
   t.equal(origin.connections(), 0)
 })
 
-t.test('A9: two Host lines, none, an empty one, or one with anything but a name is refused', async t => {
+t.test('A9: two Host lines, none, an empty one, or one with anything but a name is refused', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const good = stage.host('api.good.test')
@@ -105,7 +105,7 @@ t.test('A9: two Host lines, none, an empty one, or one with anything but a name 
   t.equal(origin.connections(), 0)
 })
 
-t.test('A11: a wildcard means exactly one more label', async t => {
+t.test('A11: a wildcard means exactly one more label', async (t) => {
   const stage = await setStage(t)
   await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: ['*.good.test'] }]))
   const names = ['a.good.test', 'good.test', 'a.b.good.test', 'evilgood.test', 'a.good.test.evil.test']
@@ -116,7 +116,7 @@ t.test('A11: a wildcard means exactly one more label', async t => {
   }
 })
 
-t.test('A11 and A13: patterns that are none, and two rules that set one header for hosts of the same precision, are refused with their place', async t => {
+t.test('A11 and A13: patterns that are none, and two rules that set one header for hosts of the same precision, are refused with their place', async (t) => {
   const stage = await setStage(t)
   const refused = async (rules: Parameters<typeof vmPolicy>[1]) => {
     const answer = await stage.proxy.call('PUT', '/policy', { revision: 1000, vms: [vmPolicy(stage.guest, rules)] })
@@ -132,7 +132,7 @@ t.test('A11 and A13: patterns that are none, and two rules that set one header f
   t.match(JSON.parse((await stage.proxy.call('GET', '/policy')).body), { revision: 1, vms: 1 }, 'the old revision stays')
 })
 
-t.test('A12: a Host with other letters than ASCII is refused, never compared as it is', async t => {
+t.test('A12: a Host with other letters than ASCII is refused, never compared as it is', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   for (const host of ['api.good\xe3\x80\x82test', '\xef\xbd\x81pi.good.test', 'api.good.t\xc3\xa9st']) {
@@ -143,7 +143,7 @@ t.test('A12: a Host with other letters than ASCII is refused, never compared as 
   t.equal((await ask(stage.proxy, stage.guest, { name: 'API.Good.Test', headers: { Host: `Api.GOOD.test.:${stage.port}` } })).status, 200)
 })
 
-t.test('another VM has its own policy, and one without rules for a host goes there as it is', async t => {
+t.test('another VM has its own policy, and one without rules for a host goes there as it is', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const second = loopback(11)

@@ -37,7 +37,7 @@ async function patch (proxy: TestProxy, change: Record<string, unknown>): Promis
   return { status, ...JSON.parse(body) }
 }
 
-t.test('a difference changes the VMs that it names, and keeps the policies and connections of all others', async t => {
+t.test('a difference changes the VMs that it names, and keeps the policies and connections of all others', async (t) => {
   const { stage, heard } = await stageWith(t)
   const line = `GET / HTTP/1.1\r\nHost: ${stage.host(HOST)}\r\n\r\n`
   const [gone, kept] = [await openTls(stage.proxy, ONE, HOST), await openTls(stage.proxy, THIRD, HOST)]
@@ -62,7 +62,7 @@ t.test('a difference changes the VMs that it names, and keeps the policies and c
   t.match(await exchangeBytes(kept, line, text => text.includes('origin')), /^HTTP\/1.1 200 /)
 })
 
-t.test('an address goes from one VM to another within a difference, and the connections of the first end', async t => {
+t.test('an address goes from one VM to another within a difference, and the connections of the first end', async (t) => {
   const { stage } = await stageWith(t)
   const before = await openTls(stage.proxy, ONE, HOST)
   t.match(await patch(stage.proxy, { base: 10, revision: 11, vms: [vmPolicy(ONE, [{}], { id: `vm-${OTHER}` }), vmPolicy(OTHER, [{}], { id: 'new' })], gone: [`vm-${ONE}`] }), { status: 200 })
@@ -72,7 +72,7 @@ t.test('an address goes from one VM to another within a difference, and the conn
   t.equal((await stage.proxy.audited('new', entries => entries.length >= 1)).length, 1)
 })
 
-t.test('a worker that has ended comes back with all differences, and a VM that has begun a new epoch loses its connections', async t => {
+t.test('a worker that has ended comes back with all differences, and a VM that has begun a new epoch loses its connections', async (t) => {
   const { stage } = await stageWith(t)
   await patch(stage.proxy, { base: 10, revision: 11, vms: [vmPolicy(FOURTH, [{}])], gone: [`vm-${OTHER}`] })
   for (const address of [ONE, OTHER]) await endWorkerOf(stage.proxy, address, 'SIGKILL')
@@ -84,7 +84,7 @@ t.test('a worker that has ended comes back with all differences, and a VM that h
   t.equal(await statusFor(stage, FOURTH), 200)
 })
 
-t.test('addresses that are denied by a difference are denied to all, and stay so until another one says otherwise', async t => {
+t.test('addresses that are denied by a difference are denied to all, and stay so until another one says otherwise', async (t) => {
   const { stage } = await stageWith(t)
   t.equal(await statusFor(stage, ONE), 200)
   await patch(stage.proxy, { base: 10, revision: 11, denied: [`${loopback(100)}/32`] })
@@ -95,7 +95,7 @@ t.test('addresses that are denied by a difference are denied to all, and stay so
   t.equal(await statusFor(stage, ONE), 200)
 })
 
-t.test('a difference to something else than what is enforced, or with a fault, is refused, and nothing has changed', async t => {
+t.test('a difference to something else than what is enforced, or with a fault, is refused, and nothing has changed', async (t) => {
   t.throws(() => new PolicyBook().change({ base: 0, revision: 1, vms: [], gone: [] }), { name: 'OtherBase' }, 'before the first revision')
   const { stage } = await stageWith(t)
   const before = (await stage.proxy.call('GET', '/policy')).body

@@ -11,11 +11,11 @@ import { canonicalHost, parseAuthority } from '../../proxy/contract/canonical-ho
 
 const MINIMAL = { listen: { control: '/run/control.sock' }, ca: { directory: '/ca' }, audit: { file: '/log/requests.jsonl' } }
 
-t.test('a minimal configuration gets every default', async t => {
+t.test('a minimal configuration gets every default', async (t) => {
   t.match(checkConfig(MINIMAL), { listen: { httpPort: 80, httpsPort: 443 }, resolver: { servers: [], timeoutMs: 5000, ipv6: true }, limits: { connections: 1024, requests: 256 }, dns: { ttlSeconds: 60 }, audit: { files: 8 } })
 })
 
-t.test('the example has every key at its default', async t => {
+t.test('the example has every key at its default', async (t) => {
   const text = await readFile(join(packageRoot, 'config/egress.yaml'), 'utf8')
   const { listen: { control }, ca, audit: { file } } = checkConfig(parse(text))
   t.same(checkConfig(parse(text)), checkConfig({ listen: { control }, ca, audit: { file } }))
@@ -25,7 +25,7 @@ t.test('the example has every key at its default', async t => {
   for (const key of keys(ProxyConfig, '')) t.match(text, new RegExp(`^ *(?:# )?${key}: `, 'm'), key)
 })
 
-t.test('unknown keys, missing ones and wrong ranges are refused with their place', async t => {
+t.test('unknown keys, missing ones and wrong ranges are refused with their place', async (t) => {
   t.throws(() => checkConfig({ ...MINIMAL, more: 1 }), /more|additional/)
   t.throws(() => checkConfig({ ...MINIMAL, limits: { requests: 0 } }), /limits\.requests/)
   t.throws(() => checkConfig({ ca: { directory: '/ca' } }), /listen/)
@@ -34,7 +34,7 @@ t.test('unknown keys, missing ones and wrong ranges are refused with their place
   t.throws(() => checkConfig('nothing'))
 })
 
-t.test('sockets that systemd passes are found by name, and only by the process that they are for', async t => {
+t.test('sockets that systemd passes are found by name, and only by the process that they are for', async (t) => {
   const environment = { LISTEN_FDS: '2', LISTEN_PID: '42', LISTEN_FDNAMES: 'http:https' }
   t.same([...inheritedSockets(environment, 42)], [['http', 3], ['https', 4]])
   t.equal(inheritedSockets(environment, 43).size, 0)
@@ -45,7 +45,7 @@ t.test('sockets that systemd passes are found by name, and only by the process t
   t.throws(() => parsePlace('nowhere', new Map()), /nowhere/)
 })
 
-t.test('A12: one function reads every host name, and refuses what could be read in two ways', async t => {
+t.test('A12: one function reads every host name, and refuses what could be read in two ways', async (t) => {
   t.same(canonicalHost('API.Example.COM.'), { name: 'api.example.com', family: 0 })
   t.same(canonicalHost('1.2.3.4'), { name: '1.2.3.4', family: 4 })
   for (const text of ['', '.', 'a..b', '-a.b', 'a-.b', 'a_b.c', 'a b', 'a%00', 'a/b', 'ä.test', 'a.1', '0x7f.1', '127.1', '2130706433', '0x7f000001', '1.2.3.4.', '01.2.3.4', '1.2.3.256', `${'a'.repeat(64)}.test`, 'a.'.repeat(130)]) {

@@ -24,7 +24,7 @@ class OneConnection extends Agent {
   }
 }
 
-t.test('A34: nothing is ever put into a request over plain HTTP', async t => {
+t.test('A34: nothing is ever put into a request over plain HTTP', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100, { plain: true })
   const answer = await ask(stage.proxy, stage.guest, { headers: { Host: `api.good.test:${stage.plainPort}`, authorization: 'Bearer mock-API_KEY' } })
@@ -34,7 +34,7 @@ t.test('A34: nothing is ever put into a request over plain HTTP', async t => {
   t.same((await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 0))[0]?.injected, [])
 })
 
-t.test('A35: whatever the guest calls the header, exactly one arrives, and it is ours', async t => {
+t.test('A35: whatever the guest calls the header, exactly one arrives, and it is ours', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   await stage.proxy.policy(vmPolicy(stage.guest, [{ header: 'X-Api-Key', format: '${value}' }]))
@@ -47,7 +47,7 @@ t.test('A35: whatever the guest calls the header, exactly one arrives, and it is
   t.equal(origin.seen[0]?.headers['x-api-key'], SECRET)
 })
 
-t.test('of the rules that set one header, the host gets the most precise one alone, whatever their order', async t => {
+t.test('of the rules that set one header, the host gets the most precise one alone, whatever their order', async (t) => {
   const stage = await setStage(t)
   const hosts = ['api.good.test', 'web.good.test', 'good.test'] as const
   const origins = new Map(await Promise.all(hosts.map(async (host, index) => [host, await stage.origin(100 + index, { hosts: [host] })] as const)))
@@ -69,7 +69,7 @@ t.test('of the rules that set one header, the host gets the most precise one alo
   }
 })
 
-t.test('A37 and A38: headers that rules cannot set, and values that no header can hold, are refused with their place and without the value', async t => {
+t.test('A37 and A38: headers that rules cannot set, and values that no header can hold, are refused with their place and without the value', async (t) => {
   const stage = await setStage(t)
   const refused = async (rule: Record<string, string>) => {
     const answer = await stage.proxy.call('PUT', '/policy', { revision: 1000, vms: [vmPolicy(stage.guest, [rule])] })
@@ -90,7 +90,7 @@ t.test('A37 and A38: headers that rules cannot set, and values that no header ca
   }
 })
 
-t.test('A40: a credential without a value is a 503, and neither the mock nor nothing goes out in its place', async t => {
+t.test('A40: a credential without a value is a 503, and neither the mock nor nothing goes out in its place', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   await stage.proxy.policy(vmPolicy(stage.guest, [{ value: '' }]))
@@ -100,7 +100,7 @@ t.test('A40: a credential without a value is a 503, and neither the mock nor not
   t.equal(origin.connections(), 0)
 })
 
-t.test('A41: TRACE, CONNECT and OPTIONS with Max-Forwards 0, which give headers back, are refused', async t => {
+t.test('A41: TRACE, CONNECT and OPTIONS with Max-Forwards 0, which give headers back, are refused', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const host = stage.host('api.good.test')
@@ -111,7 +111,7 @@ t.test('A41: TRACE, CONNECT and OPTIONS with Max-Forwards 0, which give headers 
   t.equal(origin.connections(), 0)
 })
 
-t.test('A42: the mock goes to other hosts as it is', async t => {
+t.test('A42: the mock goes to other hosts as it is', async (t) => {
   const stage = await setStage(t)
   const other = await stage.origin(101, { hosts: ['other.test'] })
   const answer = await ask(stage.proxy, stage.guest, {
@@ -123,7 +123,7 @@ t.test('A42: the mock goes to other hosts as it is', async t => {
   t.equal(other.seen[0]?.body.toString(), 'mock-API_KEY')
 })
 
-t.test('A43: a request that waits for 100-continue carries the header too', async t => {
+t.test('A43: a request that waits for 100-continue carries the header too', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
@@ -139,7 +139,7 @@ t.test('A43: a request that waits for 100-continue carries the header too', asyn
   socket.destroy()
 })
 
-t.test('A45: a secret that an origin sends back in a header, a status line or a trailer reaches the guest as the mock, in each form that is known', async t => {
+t.test('A45: a secret that an origin sends back in a header, a status line or a trailer reaches the guest as the mock, in each form that is known', async (t) => {
   const stage = await setStage(t)
   const encoded = Buffer.from(`user:${SECRET}`).toString('base64')
   await stage.origin(100, {
@@ -163,7 +163,7 @@ t.test('A45: a secret that an origin sends back in a header, a status line or a 
   t.match(bytes, /^HTTP\/1\.1 200 OK mock-API_KEY\r\n/)
 })
 
-t.test('A46: each of a hundred requests carries the old or the new value whole, and none the old one after the answer to the change', async t => {
+t.test('A46: each of a hundred requests carries the old or the new value whole, and none the old one after the answer to the change', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const agents = await Promise.all(Array.from({ length: 50 }, async () => {
@@ -197,7 +197,7 @@ t.test('A46: each of a hundred requests carries the old or the new value whole, 
   for (const agent of agents) agent.destroy()
 })
 
-t.test('A46: a request that waits for its connection while the value changes carries the new one', async t => {
+t.test('A46: a request that waits for its connection while the value changes carries the new one', async (t) => {
   const stage = await setStage(t)
   let arrived: (() => void) | undefined
   const reached = new Promise<void>(resolve => { arrived = resolve })
@@ -219,7 +219,7 @@ t.test('A46: a request that waits for its connection while the value changes car
   t.equal(origin.seen[0]?.headers.authorization, 'Bearer the-new-value')
 })
 
-t.test('A46: a refused revision and an older one leave the one that is enforced whole', async t => {
+t.test('A46: a refused revision and an older one leave the one that is enforced whole', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   t.equal((await stage.proxy.call('PUT', '/policy', { revision: 0, vms: [] })).status, 409)
@@ -228,7 +228,7 @@ t.test('A46: a refused revision and an older one leave the one that is enforced 
   t.equal(origin.seen[0]?.headers.authorization, `Bearer ${SECRET}`)
 })
 
-t.test('A47: the secret is in no file, no log, no figure, no answer and no command line of the proxy', async t => {
+t.test('A47: the secret is in no file, no log, no figure, no answer and no command line of the proxy', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, { answer: (request, response) => { response.writeHead(500, { 'x-echo': String(request.headers.authorization) }).end('no') } })
   await ask(stage.proxy, stage.guest, { name: 'api.good.test', headers: { Host: stage.host('api.good.test') } })
@@ -242,7 +242,7 @@ t.test('A47: the secret is in no file, no log, no figure, no answer and no comma
   for (const text of texts) t.notOk(text.includes(SECRET))
 })
 
-t.test('A48: a key of the authority that others could have read, or that is not the certificate\'s, stops the start; the key is made with mode 0600', async t => {
+t.test('A48: a key of the authority that others could have read, or that is not the certificate\'s, stops the start; the key is made with mode 0600', async (t) => {
   const top = t.testdir({ one: {}, two: {} })
   const folder = join(top, 'one')
   const first = await openAuthority(folder)

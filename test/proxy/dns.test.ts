@@ -14,7 +14,7 @@ function resolver (stage: Awaited<ReturnType<typeof setStage>>, from: string, ti
   return asks
 }
 
-t.test('A25 and A31: guests in mode all get made-up addresses, nothing is asked anywhere, and no type but A has an answer', async t => {
+t.test('A25 and A31: guests in mode all get made-up addresses, nothing is asked anywhere, and no type but A has an answer', async (t) => {
   const stage = await setStage(t)
   const dns = resolver(stage, stage.guest)
   const first = await dns.resolve4('secret-data-in-a-name.attacker.test', { ttl: true })
@@ -26,7 +26,7 @@ t.test('A25 and A31: guests in mode all get made-up addresses, nothing is asked 
   t.same(stage.names.asked, [], 'the host\'s resolver has heard nothing')
 })
 
-t.test('A31: HTTPS and SVCB records, which would offer HTTP/3 and hidden names, are empty', async t => {
+t.test('A31: HTTPS and SVCB records, which would offer HTTP/3 and hidden names, are empty', async (t) => {
   const stage = await setStage(t)
   for (const type of [64, 65, 255]) {
     const answer = await overUdp(stage, stage.guest, query('name.test', type))
@@ -35,7 +35,7 @@ t.test('A31: HTTPS and SVCB records, which would offer HTTP/3 and hidden names, 
   }
 })
 
-t.test('DNS works over TCP, and what is no query gets no answer', async t => {
+t.test('DNS works over TCP, and what is no query gets no answer', async (t) => {
   const stage = await setStage(t)
   const socket = connect({ host: stage.proxy.address, port: stage.proxy.ports.dns, localAddress: stage.guest })
   const body = query('name.test', 1)
@@ -53,7 +53,7 @@ t.test('DNS works over TCP, and what is no query gets no answer', async t => {
   }
 })
 
-t.test('only VMs in mode all are answered', async t => {
+t.test('only VMs in mode all are answered', async (t) => {
   const stage = await setStage(t)
   const open = loopback(11)
   await stage.proxy.policy(vmPolicy(stage.guest), vmPolicy(open, [], { mode: 'http_https_only' }))
@@ -62,7 +62,7 @@ t.test('only VMs in mode all are answered', async t => {
   await t.rejects(resolver(stage, loopback(12), 500).resolve4('a.test'))
 })
 
-t.test('A32: a burst of queries beyond the limit is dropped, and the log says so once a second', async t => {
+t.test('A32: a burst of queries beyond the limit is dropped, and the log says so once a second', async (t) => {
   const stage = await setStage(t, { limits: { dnsPerSecond: 20 } })
   const socket = createSocket('udp4')
   socket.bind(0, stage.guest)

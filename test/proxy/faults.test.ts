@@ -8,7 +8,7 @@ const statusOf = (outcome: Outcome): number | string => typeof outcome === 'stri
 const HEAD = 'HTTP/1.1 200 OK\r\n'
 const LAST = 'Content-Length: 2\r\n\r\nok'
 
-t.test('an answer of an HTTP/1.1 origin that Node would throw for comes out right or is a 502', async t => {
+t.test('an answer of an HTTP/1.1 origin that Node would throw for comes out right or is a 502', async (t) => {
   const arena = await setArena(t)
   const { http1, plain } = arena.names
   const cases: [name: string, answer: string, status: number][] = [
@@ -36,7 +36,7 @@ t.test('an answer of an HTTP/1.1 origin that Node would throw for comes out righ
   await arena.held(t)
 })
 
-t.test('trailers with a single-value field come out with one value, or the answer is cut off', async t => {
+t.test('trailers with a single-value field come out with one value, or the answer is cut off', async (t) => {
   const arena = await setArena(t)
   const { http1, http2 } = arena.names
   for (const [second, isWhole] of [['"a"', true], ['"b"', false]] as const) {
@@ -51,7 +51,7 @@ t.test('trailers with a single-value field come out with one value, or the answe
   await arena.held(t)
 })
 
-t.test('an answer of an HTTP/2 origin that Node would throw for comes out right or is a 502', async t => {
+t.test('an answer of an HTTP/2 origin that Node would throw for comes out right or is a 502', async (t) => {
   const arena = await setArena(t)
   const cases: [name: string, lines: [string, string][], status: number][] = [
     ['status 999', [[':status', '999']], 502],
@@ -68,7 +68,7 @@ t.test('an answer of an HTTP/2 origin that Node would throw for comes out right 
   await arena.held(t)
 })
 
-t.test('a guest\'s trailers with a single-value field, and its resets, end its own request', async t => {
+t.test('a guest\'s trailers with a single-value field, and its resets, end its own request', async (t) => {
   const arena = await setArena(t)
   const { http1, http2 } = arena.names
   for (const [index, name] of [http1, http2].entries()) {

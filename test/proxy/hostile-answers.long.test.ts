@@ -8,7 +8,7 @@ const PATIENCE_MS = 300
 
 const asked = ({ method = 'GET' }: HostileAnswer) => ({ method, ...method === 'POST' ? { body: 'a body' } : {} })
 
-t.test('no answer of an HTTP/1.1 origin ends the proxy, nor holds up another VM, whatever its guest speaks', async t => {
+t.test('no answer of an HTTP/1.1 origin ends the proxy, nor holds up another VM, whatever its guest speaks', async (t) => {
   const arena = await setArena(t)
   arena.patienceMs = PATIENCE_MS
   for (const way of ['plain', 'HTTP/1.1', 'HTTP/2'] as const) {
@@ -21,7 +21,7 @@ t.test('no answer of an HTTP/1.1 origin ends the proxy, nor holds up another VM,
   }
 })
 
-t.test('no answer of an HTTP/2 origin ends the proxy, nor holds up another VM', async t => {
+t.test('no answer of an HTTP/2 origin ends the proxy, nor holds up another VM', async (t) => {
   const arena = await setArena(t)
   arena.patienceMs = PATIENCE_MS
   await playAll(t, arena, answersOfHttp2(), async answer => {

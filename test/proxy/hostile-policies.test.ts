@@ -4,7 +4,7 @@ import { vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 import { holdsNobodyUp } from './helpers/stall.ts'
 
-t.test('what is no policy is refused with its place, and the one in force stays', async t => {
+t.test('what is no policy is refused with its place, and the one in force stays', async (t) => {
   const { proxy, guest } = await setStage(t)
   const before = (await proxy.call('GET', '/policy')).body
   const vms = [vmPolicy(guest, [{}])]
@@ -26,7 +26,7 @@ t.test('what is no policy is refused with its place, and the one in force stays'
   t.equal((await proxy.call('GET', '/policy')).body, before)
 })
 
-t.test('a request target that is no URL is the fault of who sent it', async t => {
+t.test('a request target that is no URL is the fault of who sent it', async (t) => {
   const { proxy } = await setStage(t)
   for (const target of ['//', 'http://[', '///policy']) {
     const { status } = await proxy.call('GET', target)

@@ -34,7 +34,7 @@ const OVER_HTTP2: Record<string, Play> = {
 }
 
 for (const [how, play] of Object.entries(OVER_HTTP1)) {
-  t.test(`no request over HTTP/1.1 ends the proxy, nor holds up another VM, when its origin ${how}`, async t => {
+  t.test(`no request over HTTP/1.1 ends the proxy, nor holds up another VM, when its origin ${how}`, async (t) => {
     const arena = await setArena(t)
     arena.play = play
     const { http1, plain } = arena.names
@@ -46,7 +46,7 @@ for (const [how, play] of Object.entries(OVER_HTTP1)) {
 const overHttp2 = async (arena: Arena, name: string): Promise<(item: HostileRequest) => Promise<void>> => async item => await send(await arena.rawHttp2(name), item)
 
 for (const [how, play] of [...Object.entries(OVER_HTTP1).map(([how, play]) => [`over HTTP/1.1 ${how}`, play] as const), ...Object.entries(OVER_HTTP2).map(([how, play]) => [`over HTTP/2 ${how}`, play] as const)]) {
-  t.test(`no request over HTTP/2 ends the proxy, nor holds up another VM, when its origin ${how}`, async t => {
+  t.test(`no request over HTTP/2 ends the proxy, nor holds up another VM, when its origin ${how}`, async (t) => {
     const arena = await setArena(t)
     arena.play = play
     const name = how.startsWith('over HTTP/2') ? arena.names.http2 : arena.names.http1

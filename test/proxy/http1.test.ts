@@ -6,7 +6,7 @@ import { answered, ask, exchangeBytes, openPlain, openTls } from './helpers/gues
 import { vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 
-t.test('P1: pipelined requests on one connection are answered in their order, and the origin\'s connection is used again', async t => {
+t.test('P1: pipelined requests on one connection are answered in their order, and the origin\'s connection is used again', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100, { answer: (seen, response) => { setTimeout(() => response.end(`answer ${seen.url}`), seen.url === '/1' ? 50 : 0) } })
   const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
@@ -21,7 +21,7 @@ async function exchangeOne (stage: { host (name: string): string }, socket: Sock
   await exchangeBytes(socket, `GET /more HTTP/1.1\r\nHost: ${stage.host('api.good.test')}\r\n\r\n`, text => text.includes('answer /more'))
 }
 
-t.test('an origin that ends its unused connections as they are used again is asked over a new one, however many were kept', async t => {
+t.test('an origin that ends its unused connections as they are used again is asked over a new one, however many were kept', async (t) => {
   const stage = await setStage(t)
   const kept = new WeakSet<Socket>()
   const held: ServerResponse[] = []
@@ -39,7 +39,7 @@ t.test('an origin that ends its unused connections as they are used again is ask
   t.equal(origin.connections(), 4)
 })
 
-t.test('P2: chunked bodies and trailers go both ways', async t => {
+t.test('P2: chunked bodies and trailers go both ways', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100, {
     answer (_seen, response, body) {
@@ -61,7 +61,7 @@ t.test('P2: chunked bodies and trailers go both ways', async t => {
   socket.destroy()
 })
 
-t.test('P3: answers without a body, HTTP/1.0 and bodies that end with the connection arrive as they are', async t => {
+t.test('P3: answers without a body, HTTP/1.0 and bodies that end with the connection arrive as they are', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {
     answer (seen, response) {
@@ -87,7 +87,7 @@ t.test('P3: answers without a body, HTTP/1.0 and bodies that end with the connec
   }
 })
 
-t.test('P4: 103 and other early answers of an origin are left out cleanly, and 417 answers an unknown expectation', async t => {
+t.test('P4: 103 and other early answers of an origin are left out cleanly, and 417 answers an unknown expectation', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {
     answer (_seen, response) {
@@ -100,7 +100,7 @@ t.test('P4: 103 and other early answers of an origin are left out cleanly, and 4
   t.equal((await ask(stage.proxy, stage.guest, { name: 'api.good.test', headers: { host: stage.host('api.good.test'), expect: 'miracles' } })).status, 417)
 })
 
-t.test('P5: cookies, repeated lines, spelling and order of headers are kept both ways', async t => {
+t.test('P5: cookies, repeated lines, spelling and order of headers are kept both ways', async (t) => {
   const stage = await setStage(t)
   await stage.proxy.policy(vmPolicy(stage.guest))
   const origin = await stage.origin(100, { answer: (_seen, response) => { response.writeHead(200, ['Set-Cookie', 'a=1', 'X-Odd-CASE', 'x', 'set-cookie', 'b=2', 'Content-Length', '0']).end() } })
@@ -112,7 +112,7 @@ t.test('P5: cookies, repeated lines, spelling and order of headers are kept both
   t.same(origin.seen[0]?.raw.slice(0, lines.length * 2), lines.flat())
 })
 
-t.test('P5: the name of a file in ISO 8859-1 or UTF-8 arrives byte for byte, also behind the length, and behind an offer to upgrade', async t => {
+t.test('P5: the name of a file in ISO 8859-1 or UTF-8 arrives byte for byte, also behind the length, and behind an offer to upgrade', async (t) => {
   const stage = await setStage(t)
   const names = ['caf\xe9', 'caf\xc3\xa9']
   await stage.origin(100, { streaming: ({ url = '', socket }) => { socket.write(Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: attachment; filename="${names[Number(url.slice(1))]}"\r\n\r\nok`, 'latin1')) } })
@@ -128,7 +128,7 @@ t.test('P5: the name of a file in ISO 8859-1 or UTF-8 arrives byte for byte, als
   }
 })
 
-t.test('P6: compressed bodies arrive byte for byte', async t => {
+t.test('P6: compressed bodies arrive byte for byte', async (t) => {
   const stage = await setStage(t)
   const bytes = gzipSync('hello '.repeat(1000))
   const origin = await stage.origin(100, { answer: (_seen, response) => { response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': bytes.length }).end(bytes) } })
@@ -138,7 +138,7 @@ t.test('P6: compressed bodies arrive byte for byte', async t => {
   t.equal(origin.seen[0]?.headers['accept-encoding'], 'gzip, br')
 })
 
-t.test('P14 and P25: 401, 407 and redirects pass through, and the host of a redirect gets no header of ours', async t => {
+t.test('P14 and P25: 401, 407 and redirects pass through, and the host of a redirect gets no header of ours', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {
     answer: (seen, response) => {
@@ -155,7 +155,7 @@ t.test('P14 and P25: 401, 407 and redirects pass through, and the host of a redi
   t.equal(cdn.seen[0]?.headers.authorization, undefined)
 })
 
-t.test('P21: an unused connection that the origin closes is not seen by the guest', async t => {
+t.test('P21: an unused connection that the origin closes is not seen by the guest', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100, {
     answer: (seen, response) => {
@@ -174,7 +174,7 @@ t.test('P21: an unused connection that the origin closes is not seen by the gues
   t.ok(origin.connections() > 1)
 })
 
-t.test('A31: Alt-Svc and what else leads around the proxy is taken out, hop-by-hop lines both ways too', async t => {
+t.test('A31: Alt-Svc and what else leads around the proxy is taken out, hop-by-hop lines both ways too', async (t) => {
   const stage = await setStage(t)
   await stage.proxy.policy(vmPolicy(stage.guest))
   const origin = await stage.origin(100, {
@@ -190,7 +190,7 @@ t.test('A31: Alt-Svc and what else leads around the proxy is taken out, hop-by-h
   t.equal(origin.seen[0]?.headers['x-public'], '2')
 })
 
-t.test('a guest\'s own Authorization does not pass behind a body', async t => {
+t.test('a guest\'s own Authorization does not pass behind a body', async (t) => {
   const stage = await setStage(t)
   await stage.proxy.policy(vmPolicy(stage.guest))
   const origin = await stage.origin(100)
@@ -206,7 +206,7 @@ const refused: readonly [name: string, head: string, body?: string][] = [
   ['a body that is coded as gzip and in chunks, in two lines', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n']
 ]
 for (const [name, head, body = ''] of refused) {
-  t.test(`${name} reaches no origin`, async t => {
+  t.test(`${name} reaches no origin`, async (t) => {
     const stage = await setStage(t)
     const origin = await stage.origin(100)
     const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
@@ -215,7 +215,7 @@ for (const [name, head, body = ''] of refused) {
   })
 }
 
-t.test('an offer to upgrade to h2c, which Java makes by default, is passed over and the request answered', async t => {
+t.test('an offer to upgrade to h2c, which Java makes by default, is passed over and the request answered', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const plain = await stage.origin(101, { hosts: ['plain.test'], plain: true })
@@ -230,7 +230,7 @@ t.test('an offer to upgrade to h2c, which Java makes by default, is passed over 
   t.equal(plain.seen[0]?.headers.upgrade, undefined)
 })
 
-t.test('listeners on a connection do not grow with its requests, also with ones that offer an upgrade nobody takes', async t => {
+t.test('listeners on a connection do not grow with its requests, also with ones that offer an upgrade nobody takes', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100)
   await stage.origin(101, { plain: true, hosts: ['plain.good.test'] })

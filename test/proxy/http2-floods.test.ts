@@ -7,7 +7,7 @@ import { holdsNobodyUp } from './helpers/stall.ts'
 
 const HOST = 'api.good.test'
 
-t.test('A57: floods and broken frames over HTTP/2 end their connection and nothing else', async t => {
+t.test('A57: floods and broken frames over HTTP/2 end their connection and nothing else', async (t) => {
   const stage = await setStage(t, { limits: { keepAliveMs: 1000 } })
   await stage.origin(100)
   const preface = Buffer.concat([PREFACE, frame(4, 0, 0)])

@@ -40,7 +40,7 @@ const ask = async (session: ClientHttp2Session, stage: Stage, headers: OutgoingH
   return await finish(stream)
 }
 
-t.test('P11: a guest\'s HTTP/2 reaches an origin that speaks it, with the real header, and one that does not', async t => {
+t.test('P11: a guest\'s HTTP/2 reaches an origin that speaks it, with the real header, and one that does not', async (t) => {
   const stage = await setStage(t)
   const seen: IncomingHttpHeaders[] = []
   const origin = await h2Origin(stage, (stream, headers) => {
@@ -65,7 +65,7 @@ t.test('P11: a guest\'s HTTP/2 reaches an origin that speaks it, with the real h
   t.match(entry, { protocol: 'h2', status: 200, injected: ['API_KEY'], host: 'api.good.test' })
 })
 
-t.test('a path over HTTP/2 that would be more than a path in a request line is refused, whatever its origin speaks', async t => {
+t.test('a path over HTTP/2 that would be more than a path in a request line is refused, whatever its origin speaks', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   for (const path of ['/a b', '/ HTTP/1.0', '/a\tb', '/\u007f', '/\u0001']) {
@@ -78,7 +78,7 @@ t.test('a path over HTTP/2 that would be more than a path in a request line is r
   t.match(origin.seen[0], { url: '/a%20b' })
 })
 
-t.test('P12: gRPC calls of all four kinds go through: status in trailers, trailers alone, deadline, and resets both ways', async t => {
+t.test('P12: gRPC calls of all four kinds go through: status in trailers, trailers alone, deadline, and resets both ways', async (t) => {
   const stage = await setStage(t)
   const resets: number[] = []
   let cancelled: (() => void) | undefined
@@ -123,7 +123,7 @@ t.test('P12: gRPC calls of all four kinds go through: status in trailers, traile
   t.ok(resets.includes(constants.NGHTTP2_CANCEL), 'the origin learns that the guest has cancelled')
 })
 
-t.test('P12: trailers of an HTTP/1.1 origin reach an HTTP/2 guest, and large bodies go both ways', async t => {
+t.test('P12: trailers of an HTTP/1.1 origin reach an HTTP/2 guest, and large bodies go both ways', async (t) => {
   const stage = await setStage(t)
   const size = 8 * 1024 * 1024
   await stage.origin(100, {
@@ -140,7 +140,7 @@ t.test('P12: trailers of an HTTP/1.1 origin reach an HTTP/2 guest, and large bod
   t.match(answer.trailers, { 'x-length': String(size) })
 })
 
-t.test('A50: how a body is framed for an origin that speaks HTTP/1.1 follows from its stream: the next request is not eaten', async t => {
+t.test('A50: how a body is framed for an origin that speaks HTTP/1.1 follows from its stream: the next request is not eaten', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const session = await open(t, stage)
@@ -174,7 +174,7 @@ t.test('A50: how a body is framed for an origin that speaks HTTP/1.1 follows fro
   t.equal(origin.seen.length, 2 * bodies.length, 'no request with a wrong length became whole')
 })
 
-t.test('P13: WebSockets over HTTP/2 are not offered, and asking for one is refused', async t => {
+t.test('P13: WebSockets over HTTP/2 are not offered, and asking for one is refused', async (t) => {
   const stage = await setStage(t)
   const session = await open(t, stage)
   if (session.remoteSettings.maxConcurrentStreams === undefined) await once(session, 'remoteSettings')
@@ -184,7 +184,7 @@ t.test('P13: WebSockets over HTTP/2 are not offered, and asking for one is refus
   t.ok(answer.status === 405 || answer.reset !== 0)
 })
 
-t.test('A29 and A46: a rule that changes is in the next stream of an open session', async t => {
+t.test('A29 and A46: a rule that changes is in the next stream of an open session', async (t) => {
   const stage = await setStage(t)
   const seen: unknown[] = []
   await h2Origin(stage, (stream, headers) => {
@@ -200,7 +200,7 @@ t.test('A29 and A46: a rule that changes is in the next stream of an open sessio
   t.same(seen, [`Bearer ${SECRET}`, 'Bearer second-value', undefined])
 })
 
-t.test('an origin whose HTTP/2 session ends is connected again', async t => {
+t.test('an origin whose HTTP/2 session ends is connected again', async (t) => {
   const stage = await setStage(t)
   let first = true
   const origin = await h2Origin(stage, stream => {

@@ -14,7 +14,7 @@ import { eventually } from '../helpers/eventually.ts'
 const HOST = 'api.good.test'
 const run = promisify(execFile)
 
-t.test('without a policy nothing gets out, and health says why', async t => {
+t.test('without a policy nothing gets out, and health says why', async (t) => {
   const stage = await setStage(t)
   const proxy = await startProxy({ roots: [], resolver: stage.names.server, httpPort: 80, httpsPort: stage.port })
   t.teardown(async () => await proxy.stop())
@@ -30,7 +30,7 @@ t.test('without a policy nothing gets out, and health says why', async t => {
   t.equal((await stage.proxy.call('GET', '/audit?vm=x&limit=0')).status, 400)
 })
 
-t.test('A29 and A30: with another epoch or another VM on its address, everything of the old one ends: connections, pools, tickets', async t => {
+t.test('A29 and A30: with another epoch or another VM on its address, everything of the old one ends: connections, pools, tickets', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const ca = await stage.proxy.ca()
@@ -64,7 +64,7 @@ t.test('A29 and A30: with another epoch or another VM on its address, everything
   t.ok(await closesWithin(await openPlain(stage.proxy, stage.guest), 10_000))
 })
 
-t.test('A29: a request that is under way when its VM goes ends on both sides', async t => {
+t.test('A29: a request that is under way when its VM goes ends on both sides', async (t) => {
   const stage = await setStage(t)
   let far: ServerResponse | undefined
   await stage.origin(100, {
@@ -84,7 +84,7 @@ t.test('A29: a request that is under way when its VM goes ends on both sides', a
   t.match((await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 0))[0], { reason: 'policy_changed', status: 200 })
 })
 
-t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and the log\'s numbers go on after a restart', async t => {
+t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and the log\'s numbers go on after a restart', async (t) => {
   const stage = await setStage(t, { limits: { drainMs: 30_000 } })
   let far: ServerResponse | undefined
   let arrived: (() => void) | undefined
@@ -127,7 +127,7 @@ t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and
   t.same((await next.audited(`vm-${stage.guest}`, entries => entries.length > 2)).map(entry => entry.seq), [1, 2, 3])
 })
 
-t.test('P22: with inherited sockets a restart under load refuses no connection, and their backlog stays 1024', async t => {
+t.test('P22: with inherited sockets a restart under load refuses no connection, and their backlog stays 1024', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100)
   const proxy = await startProxy({ roots: [stage.authority.certificatePem], resolver: stage.names.server, httpPort: 80, httpsPort: stage.port, held: true, limits: { drainMs: 10_000 } })

@@ -11,7 +11,7 @@ import { workerOf } from './helpers/workers.ts'
 const HOST = 'api.good.test'
 const alive = async (stage: Stage, from = stage.guest) => (await ask(stage.proxy, from, { name: HOST, headers: { host: stage.host(HOST) } })).status
 
-t.test('A54: half a handshake, no handshake, and a header byte by byte are ended in time', async t => {
+t.test('A54: half a handshake, no handshake, and a header byte by byte are ended in time', async (t) => {
   const stage = await setStage(t, { limits: { handshakeMs: 3000, headerMs: 3000 } })
   await stage.origin(100)
   const hello = await clientHello(HOST)
@@ -34,7 +34,7 @@ t.test('A54: half a handshake, no handshake, and a header byte by byte are ended
   t.equal(await alive(stage), 200)
 })
 
-t.test('A54: a body of announced length that trickles is given up, and so is a request whose origin is silent', async t => {
+t.test('A54: a body of announced length that trickles is given up, and so is a request whose origin is silent', async (t) => {
   const stage = await setStage(t, { limits: { bodyGraceMs: 600, bodyBytesPerSecond: 1000, idleMs: 1500 } })
   let silent = false
   const origin = await stage.origin(100, {
@@ -52,7 +52,7 @@ t.test('A54: a body of announced length that trickles is given up, and so is a r
   t.equal(origin.seen.length, 2)
 })
 
-t.test('A55: names without end make no more certificates than allowed, and cost another VM nothing', async t => {
+t.test('A55: names without end make no more certificates than allowed, and cost another VM nothing', async (t) => {
   const stage = await setStage(t, { limits: { newNamesPerSecond: 2, certificatesPerVm: 1 } })
   await stage.origin(100)
   const other = loopback(11)
@@ -78,7 +78,7 @@ t.test('A55: names without end make no more certificates than allowed, and cost 
   t.equal(await alive(stage, other), 200)
 })
 
-t.test('A56 and P18: a handshake without a name, or with one that is none, ends in an alert and a line in the log', async t => {
+t.test('A56 and P18: a handshake without a name, or with one that is none, ends in an alert and a line in the log', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100)
   const hello = await clientHello('aaaaaaaaaaaa.test')
@@ -100,7 +100,7 @@ t.test('A56 and P18: a handshake without a name, or with one that is none, ends 
   t.equal(await alive(stage), 200)
 })
 
-t.test('A58: connections and requests beyond the limits of a VM are refused, and another VM is served', async t => {
+t.test('A58: connections and requests beyond the limits of a VM are refused, and another VM is served', async (t) => {
   const stage = await setStage(t, { limits: { connections: 20, requests: 5 } })
   let hold = true
   await stage.origin(100, { answer: (_seen, response) => { if (!hold) response.end('x') } })

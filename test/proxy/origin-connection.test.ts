@@ -50,7 +50,7 @@ async function setConnection (t: Test) {
   return { connection, far, owner, text, until }
 }
 
-t.test('a piece without a byte does not end a chunked body', async t => {
+t.test('a piece without a byte does not end a chunked body', async (t) => {
   const { connection, far, owner, text, until } = await setConnection(t)
   const call = new Call({})
   t.ok(connection.carry(call))
@@ -65,7 +65,7 @@ t.test('a piece without a byte does not end a chunked body', async t => {
 })
 
 for (const { pieces, name } of [{ pieces: ['four', '5'], name: 'longer' }, { pieces: ['abc'], name: 'shorter' }]) {
-  t.test(`a body that is ${name} than its length ends the connection: what follows could be taken for the next request`, async t => {
+  t.test(`a body that is ${name} than its length ends the connection: what follows could be taken for the next request`, async (t) => {
     const { connection, owner, text, until } = await setConnection(t)
     const call = new Call({ body: 4, lines: ['Content-Length', '4'] })
     t.ok(connection.carry(call))
@@ -78,7 +78,7 @@ for (const { pieces, name } of [{ pieces: ['four', '5'], name: 'longer' }, { pie
   })
 }
 
-t.test('trailers that could end their line end the connection', async t => {
+t.test('trailers that could end their line end the connection', async (t) => {
   const { connection, owner, text, until } = await setConnection(t)
   const call = new Call({})
   connection.carry(call)
@@ -88,7 +88,7 @@ t.test('trailers that could end their line end the connection', async t => {
   t.notMatch(text(), /GET/)
 })
 
-t.test('a header that is not wanted any more, or is none, leaves the connection as it was', async t => {
+t.test('a header that is not wanted any more, or is none, leaves the connection as it was', async (t) => {
   const { connection, far, owner, text, until } = await setConnection(t)
   const [unwanted, none, good] = [new Call(undefined), new Call({ path: '/ HTTP/1.1\r\n\r\n' }), new Call({ method: 'GET', body: 0 })]
   t.notOk(connection.carry(unwanted))
@@ -102,7 +102,7 @@ t.test('a header that is not wanted any more, or is none, leaves the connection 
   t.same(good.events, ['sending', 204, []])
 })
 
-t.test('a call that was cancelled hears nothing more, and cannot end what came after it', async t => {
+t.test('a call that was cancelled hears nothing more, and cannot end what came after it', async (t) => {
   const { connection, far, owner, text, until } = await setConnection(t)
   const [first, second] = [new Call({ method: 'GET', body: 0 }), new Call({ method: 'GET', body: 0, path: '/second' })]
   connection.carry(first)
@@ -120,7 +120,7 @@ t.test('a call that was cancelled hears nothing more, and cannot end what came a
   t.match(text(), /GET \/second/)
 })
 
-t.test('only a connection that served before, and closes without a word, may have died unused', async t => {
+t.test('only a connection that served before, and closes without a word, may have died unused', async (t) => {
   for (const { served, word, expected } of [{ served: true, word: '', expected: true }, { served: false, word: '', expected: false }, { served: true, word: 'HTTP/1.1 2', expected: false }]) {
     const { connection, far, owner, text, until } = await setConnection(t)
     if (served) {

@@ -41,7 +41,7 @@ async function startRaw (t: Test, stage: Stage, heard: (socket: TLSSocket, text:
 const get = async (stage: Stage, path: string, method = 'GET') => await ask(stage.proxy, stage.guest, { name: 'api.good.test', path, method, headers: { host: stage.host('api.good.test') } })
 const pathOf = (text: string) => /^[A-Z]+ (\S+) /.exec(text)?.[1]
 
-t.test('A49: what an origin sends behind its answer, or before it was asked, is never the answer to a later request', async t => {
+t.test('A49: what an origin sends behind its answer, or before it was asked, is never the answer to a later request', async (t) => {
   const stage = await setStage(t)
   const forged = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged'
   const origin = await startRaw(t, stage, (socket, text) => {
@@ -62,7 +62,7 @@ t.test('A49: what an origin sends behind its answer, or before it was asked, is 
   }
 })
 
-t.test('A49: an answer that could be read in two ways is a 502, and its connection is not used again', async t => {
+t.test('A49: an answer that could be read in two ways is a 502, and its connection is not used again', async (t) => {
   const stage = await setStage(t)
   const bad: Record<string, string> = {
     '/two-lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx',
@@ -84,7 +84,7 @@ t.test('A49: an answer that could be read in two ways is a 502, and its connecti
   await t.rejects(get(stage, '/chunk'))
 })
 
-t.test('a connection is used again only while the origin keeps it', async t => {
+t.test('a connection is used again only while the origin keeps it', async (t) => {
   const stage = await setStage(t)
   const origin = await startRaw(t, stage, (socket, text) => {
     const line = pathOf(text) === '/close' ? 'Connection: close\r\n' : pathOf(text) === '/short' ? 'Keep-Alive: timeout=1\r\n' : ''
@@ -96,7 +96,7 @@ t.test('a connection is used again only while the origin keeps it', async t => {
   }
 })
 
-t.test('an origin that answers early gets the whole body all the same, and its connection is not used again: the body could be taken for the next request', async t => {
+t.test('an origin that answers early gets the whole body all the same, and its connection is not used again: the body could be taken for the next request', async (t) => {
   const stage = await setStage(t)
   const size = 3_000_000
   let answeredEarly = false
@@ -119,7 +119,7 @@ t.test('an origin that answers early gets the whole body all the same, and its c
   t.equal(origin.connections, 2)
 })
 
-t.test('a guest that goes away behind an early answer ends the request that it does not finish', async t => {
+t.test('a guest that goes away behind an early answer ends the request that it does not finish', async (t) => {
   const stage = await setStage(t)
   const gone: TLSSocket[] = []
   const origin = await startRaw(t, stage, (socket, text) => {
@@ -134,7 +134,7 @@ t.test('a guest that goes away behind an early answer ends the request that it d
   t.match(origin.received[0], /\r\n\r\nbody$/)
 })
 
-t.test('bodies of many origins that arrive at the same time, for guests that read slowly, do not get into each other', async t => {
+t.test('bodies of many origins that arrive at the same time, for guests that read slowly, do not get into each other', async (t) => {
   const stage = await setStage(t)
   const size = 5_000_000
   const ways = [1, 2, 3, 4, 5, 6].map(number => ({ number, name: `o${number}.good.test`, block: Buffer.alloc(size, number) }))

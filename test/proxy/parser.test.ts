@@ -5,7 +5,7 @@ import { setStage } from './helpers/setup.ts'
 
 const COMPLETE = (text: string) => /\r\n\r\n[^]*hello from the origin$/.test(text)
 
-t.test('A49: what two parsers could read in two ways is refused, and nothing of it goes on', async t => {
+t.test('A49: what two parsers could read in two ways is refused, and nothing of it goes on', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const host = `Host: ${stage.host('api.good.test')}\r\n`
@@ -34,7 +34,7 @@ t.test('A49: what two parsers could read in two ways is refused, and nothing of 
   t.equal(origin.bytes(), '')
 })
 
-t.test('A49: a body that two parsers could read in two ways is cut off: its request never becomes whole, and its connection is not used again', async t => {
+t.test('A49: a body that two parsers could read in two ways is cut off: its request never becomes whole, and its connection is not used again', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const host = `Host: ${stage.host('api.good.test')}\r\n`
@@ -53,7 +53,7 @@ t.test('A49: a body that two parsers could read in two ways is cut off: its requ
   t.same(origin.seen.map(seen => seen.url), ['/after', '/after', '/after'])
 })
 
-t.test('A50: bodies of DELETE, OPTIONS and GET arrive framed as they were, and the next request is not eaten', async t => {
+t.test('A50: bodies of DELETE, OPTIONS and GET arrive framed as they were, and the next request is not eaten', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const host = `Host: ${stage.host('api.good.test')}\r\n`
@@ -71,7 +71,7 @@ t.test('A50: bodies of DELETE, OPTIONS and GET arrive framed as they were, and t
   t.notOk(origin.seen.some(seen => seen.url.includes('smuggled')))
 })
 
-t.test('A51: header names that mean something to JavaScript go through as names', async t => {
+t.test('A51: header names that mean something to JavaScript go through as names', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
@@ -81,7 +81,7 @@ t.test('A51: header names that mean something to JavaScript go through as names'
   t.equal((await stage.proxy.call('PUT', '/policy', { revision: 99, vms: [vmPolicy(stage.guest, [{ header: '__proto__' }])] })).status, 400)
 })
 
-t.test('A53: a path arrives byte for byte', async t => {
+t.test('A53: a path arrives byte for byte', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   for (const path of ['//a//b', '/a/../b', '/%2e%2e/%2F', '/a?b?c=d', '/a;b=c', '/a\\b', '/http://evil.test//x', '/https:/y', '/a|b"c<d>{e}^`', '/?http:/x', '/a#b', '/%zz', '/*']) {
@@ -92,7 +92,7 @@ t.test('A53: a path arrives byte for byte', async t => {
   }
 })
 
-t.test('a header that is too large or has too many lines is a 431', async t => {
+t.test('a header that is too large or has too many lines is a 431', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   for (const lines of [`X: ${'a'.repeat(40_000)}\r\n`, 'X: a\r\n'.repeat(101)]) {
@@ -102,7 +102,7 @@ t.test('a header that is too large or has too many lines is a 431', async t => {
   t.equal(origin.connections(), 0)
 })
 
-t.test('P19: TLS on the plain port, and a protocol that is neither on both, is closed with a line in the log', async t => {
+t.test('P19: TLS on the plain port, and a protocol that is neither on both, is closed with a line in the log', async (t) => {
   const stage = await setStage(t, { limits: { handshakeMs: 500, headerMs: 500 } })
   const plain = await openPlain(stage.proxy, stage.guest)
   t.match(await exchangeBytes(plain, '\x16\x03\x01\x00\x05hello'), /^HTTP\/1\.1 400 /)

@@ -10,7 +10,7 @@ import { figure, workerOf } from './helpers/workers.ts'
 
 const HOST = 'api.good.test'
 
-t.test('A59: resets in the middle of uploads and downloads leave no descriptor behind', async t => {
+t.test('A59: resets in the middle of uploads and downloads leave no descriptor behind', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100, {
     streaming: (seen, response) => {
@@ -41,7 +41,7 @@ t.test('A59: resets in the middle of uploads and downloads leave no descriptor b
   t.ok(await count() <= before + 1, `${before} before`)
 })
 
-t.test('A60: a guest that does not read costs no memory: the origin is held back', async t => {
+t.test('A60: a guest that does not read costs no memory: the origin is held back', async (t) => {
   const stage = await setStage(t)
   let sent = 0
   await stage.origin(100, {
@@ -73,7 +73,7 @@ t.test('A60: a guest that does not read costs no memory: the origin is held back
   socket.destroy()
 })
 
-t.test('A60: over HTTP/2 too, on each stream by itself: one that is read goes on beside one that is not', async t => {
+t.test('A60: over HTTP/2 too, on each stream by itself: one that is read goes on beside one that is not', async (t) => {
   const stage = await setStage(t)
   let sent = 0
   await stage.origin(100, {

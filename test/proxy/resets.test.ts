@@ -32,7 +32,7 @@ function pour (response: ServerResponse | ServerHttp2Stream, running: Set<object
 }
 
 for (const way of ['HTTP/1.1', 'HTTP/2'] as const) {
-  t.test(`downloads of an origin over ${way} that a guest resets end on the far side, too, and count no longer`, async t => {
+  t.test(`downloads of an origin over ${way} that a guest resets end on the far side, too, and count no longer`, async (t) => {
     const stage = await setStage(t, { limits: { requests: LIMIT } })
     const running = new Set<object>()
     let begun = 0

@@ -34,7 +34,7 @@ async function abandonedUpload (stage: Stage, from: string): Promise<ClientHttp2
   return session
 }
 
-t.test('a revision that removes VMs is in force for all of them when it is acknowledged, whatever state their requests are in', async t => {
+t.test('a revision that removes VMs is in force for all of them when it is acknowledged, whatever state their requests are in', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {
     streaming: (request, response) => { if (request.url !== '/held') response.end('hello from the origin') }

@@ -5,7 +5,7 @@ import { request, type ServerResponse } from 'node:http'
 import { answered, ask, openTls } from './helpers/guest.ts'
 import { setStage } from './helpers/setup.ts'
 
-t.test('P7: the header and each event of a stream arrive when the origin writes them', async t => {
+t.test('P7: the header and each event of a stream arrive when the origin writes them', async (t) => {
   const stage = await setStage(t)
   let write: ServerResponse | undefined
   await stage.origin(100, {
@@ -31,7 +31,7 @@ t.test('P7: the header and each event of a stream arrive when the origin writes 
   socket.destroy()
 })
 
-t.test('P8: large bodies go both ways whole, ranges too, and the proxy holds none of them', async t => {
+t.test('P8: large bodies go both ways whole, ranges too, and the proxy holds none of them', async (t) => {
   const stage = await setStage(t)
   const size = 32 * 1024 * 1024
   const block = randomBytes(1024 * 1024)
@@ -76,7 +76,7 @@ async function pour (target: NodeJS.WritableStream, block: Buffer, size: number)
   target.end()
 }
 
-t.test('P9: an abort on either side ends the other', async t => {
+t.test('P9: an abort on either side ends the other', async (t) => {
   const stage = await setStage(t)
   let arrived: (() => void) | undefined
   const reached = new Promise<void>(resolve => { arrived = resolve })

@@ -13,7 +13,7 @@ const BLOCK = randomBytes(1024 * 1024)
 const REST_MS = 2_000
 const SAMPLE_MS = 250
 
-t.test('P8: ten gigabytes go down and up at once, whole, past readers that rest, and the proxy\'s memory stays what it is', { timeout: 900_000 }, async t => {
+t.test('P8: ten gigabytes go down and up at once, whole, past readers that rest, and the proxy\'s memory stays what it is', { timeout: 900_000 }, async (t) => {
   const stage = await setStage(t)
   const outcomes: Record<string, boolean> = {}
   await stage.origin(100, {

@@ -13,7 +13,7 @@ import { setStage } from './helpers/setup.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-t.test('a guest that takes either is given AES-128, and one that insists on AES-256 gets that', async t => {
+t.test('a guest that takes either is given AES-128, and one that insists on AES-256 gets that', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {})
   for (const [ciphers, expected] of [[undefined, 'TLS_AES_128_GCM_SHA256'], ['TLS_AES_256_GCM_SHA384', 'TLS_AES_256_GCM_SHA384']] as const) {
@@ -23,7 +23,7 @@ t.test('a guest that takes either is given AES-128, and one that insists on AES-
   }
 })
 
-t.test('P16 and P23: certificates are what strict clients want, and valid for a guest whose clock is a day behind', async t => {
+t.test('P16 and P23: certificates are what strict clients want, and valid for a guest whose clock is a day behind', async (t) => {
   const authority = await openAuthority(join(t.testdir(), 'ca'))
   const ca = new X509Certificate(authority.certificatePem)
   t.ok(ca.ca)
@@ -48,7 +48,7 @@ t.test('P16 and P23: certificates are what strict clients want, and valid for a 
   t.equal(serials.size, 2)
 })
 
-t.test('A55: certificates that are kept are bounded for one VM and for all, and the largest gives way', async t => {
+t.test('A55: certificates that are kept are bounded for one VM and for all, and the largest gives way', async (t) => {
   const authority = await openAuthority(join(t.testdir(), 'ca'))
   const cache = new ContextCache(authority, { perVm: 4, total: 6 }, new Counters())
   const [quiet, loud] = [{}, {}]
@@ -69,7 +69,7 @@ t.test('A55: certificates that are kept are bounded for one VM and for all, and 
   t.equal(cache.size, 0)
 })
 
-t.test('P17: a client that does not trust the authority fails by itself, and the log says with which host', async t => {
+t.test('P17: a client that does not trust the authority fails by itself, and the log says with which host', async (t) => {
   const stage = await setStage(t)
   const socket = connectTls({ socket: await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https), servername: 'api.good.test', maxVersion: 'TLSv1.2' })
   const [error] = await once(socket, 'error')
@@ -78,7 +78,7 @@ t.test('P17: a client that does not trust the authority fails by itself, and the
   t.match(entry, { protocol: 'tls', host: 'api.good.test', reason: 'no_request' })
 })
 
-t.test('P24: an origin that wants a certificate of its client is a 502', async t => {
+t.test('P24: an origin that wants a certificate of its client is a 502', async (t) => {
   const stage = await setStage(t)
   const origin = createServer({ ...stage.authority.issue('mutual.test'), requestCert: true, rejectUnauthorized: true, ca: stage.authority.certificatePem }, (_request, response) => { response.end('never') })
   origin.listen(stage.port, loopback(120))
@@ -88,7 +88,7 @@ t.test('P24: an origin that wants a certificate of its client is a 502', async t
   t.equal((await ask(stage.proxy, stage.guest, { name: 'mutual.test', headers: { host: stage.host('mutual.test') } })).status, 502)
 })
 
-t.test('a client that speaks neither protocol that is offered is turned away in the handshake', async t => {
+t.test('a client that speaks neither protocol that is offered is turned away in the handshake', async (t) => {
   const stage = await setStage(t)
   await t.rejects(openTls(stage.proxy, stage.guest, 'api.good.test', { alpn: ['spdy/1'] }))
   t.equal((await stage.proxy.call('GET', '/health')).status, 200)

@@ -16,7 +16,7 @@ async function dial (stage: Stage, name = 'api.good.test'): Promise<WebSocket> {
   return new WebSocket(`ws://${stage.host(name)}/chat?x=//y`, { createConnection: () => socket })
 }
 
-t.test('P10 and A44: a WebSocket carries text, binary, ping and close both ways, compressed or not, and its handshake the real header', async t => {
+t.test('P10 and A44: a WebSocket carries text, binary, ping and close both ways, compressed or not, and its handshake the real header', async (t) => {
   const stage = await setStage(t)
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: true })
   const handshakes: IncomingMessage[] = []
@@ -54,7 +54,7 @@ t.test('P10 and A44: a WebSocket carries text, binary, ping and close both ways,
   server.close()
 })
 
-t.test('A44: the handshake of a WebSocket goes through the same gate', async t => {
+t.test('A44: the handshake of a WebSocket goes through the same gate', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const cases = [[`Host: ${stage.host('evil.test')}\r\n`, 421], ['', 400], [`Host: ${stage.host('api.good.test')}\r\nHost: x\r\n`, 400]] as const
@@ -67,7 +67,7 @@ t.test('A44: the handshake of a WebSocket goes through the same gate', async t =
   t.equal(origin.connections(), 0)
 })
 
-t.test('P10: an answer other than 101 arrives whole and framed, also when it is chunked', async t => {
+t.test('P10: an answer other than 101 arrives whole and framed, also when it is chunked', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, {
     upgrade: (_request, socket) => {
@@ -85,7 +85,7 @@ t.test('P10: an answer other than 101 arrives whole and framed, also when it is 
   t.equal(text, 'firstsecond')
 })
 
-t.test('A45: a secret in the answer to a handshake is replaced, and the 101 keeps what it needs', async t => {
+t.test('A45: a secret in the answer to a handshake is replaced, and the 101 keeps what it needs', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100, { upgrade: (request, socket) => { socket.write(switching(request, `X-Echo: ${request.headers.authorization}\r\nAlt-Svc: h3\r\n`)) } })
   const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
@@ -98,7 +98,7 @@ t.test('A45: a secret in the answer to a handshake is replaced, and the 101 keep
   socket.destroy()
 })
 
-t.test('A59: a guest that resets its connection before the 101, or after it, leaves nothing behind', async t => {
+t.test('A59: a guest that resets its connection before the 101, or after it, leaves nothing behind', async (t) => {
   const stage = await setStage(t)
   const open = new Set<Socket>()
   let arrived: (() => void) | undefined
@@ -131,7 +131,7 @@ t.test('A59: a guest that resets its connection before the 101, or after it, lea
   t.equal((await stage.proxy.call('GET', '/health')).status, 200)
 })
 
-t.test('a plain WebSocket goes through without the header, and one is ended with its VM', async t => {
+t.test('a plain WebSocket goes through without the header, and one is ended with its VM', async (t) => {
   const stage = await setStage(t)
   let handshake: IncomingMessage | undefined
   await stage.origin(100, {

@@ -69,7 +69,7 @@ class BusyVm {
   }
 }
 
-t.test('while one worker is killed each second, VMs of others lose no request, its own fail for a moment, and nothing goes out without the policy', async t => {
+t.test('while one worker is killed each second, VMs of others lose no request, its own fail for a moment, and nothing goes out without the policy', async (t) => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)
   const ca = await stage.proxy.ca()

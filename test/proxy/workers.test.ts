@@ -29,7 +29,7 @@ async function neighbours (t: Test): Promise<{ stage: Stage, own: TLSSocket, for
   return { stage, own, foreign, worker: await workerOf(stage.proxy, ONE) }
 }
 
-t.test('a worker that ends takes the connections of its own VMs with it; others keep theirs, and new ones wait for its successor', async t => {
+t.test('a worker that ends takes the connections of its own VMs with it; others keep theirs, and new ones wait for its successor', async (t) => {
   const { stage, own, foreign, worker } = await neighbours(t)
   t.not(worker.pid, (await workerOf(stage.proxy, OTHER)).pid, 'VMs are divided between workers')
   // A connection that is handed to a worker in the moment of its end goes with it: the parent has to have noticed.
@@ -42,7 +42,7 @@ t.test('a worker that ends takes the connections of its own VMs with it; others 
   t.equal(await figure(stage.proxy, 'berth_egress_worker_ends_total{worker="0"}') + await figure(stage.proxy, 'berth_egress_worker_ends_total{worker="1"}'), 1)
 })
 
-t.test('figures of all workers come together, and outlive the worker that counted', async t => {
+t.test('figures of all workers come together, and outlive the worker that counted', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100)
   await stage.proxy.policy(vmPolicy(ONE, [{}]), vmPolicy(OTHER, [{}]))
@@ -55,7 +55,7 @@ t.test('figures of all workers come together, and outlive the worker that counte
   t.equal(await figure(stage.proxy, 'berth_egress_injected_total'), 3)
 })
 
-t.test('a worker says for how long its event loop was held up, until that is read', async t => {
+t.test('a worker says for how long its event loop was held up, until that is read', async (t) => {
   const { stage, worker } = await neighbours(t)
   const stall = async () => await figure(stage.proxy, `berth_egress_worker_stall_seconds{worker="${worker.name}"}`)
   process.kill(worker.pid, 'SIGSTOP')
@@ -65,7 +65,7 @@ t.test('a worker says for how long its event loop was held up, until that is rea
   await eventually('it is forgotten', async () => await stall() < 0.9)
 })
 
-t.test('a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', async t => {
+t.test('a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', async (t) => {
   const { stage, own, foreign, worker } = await neighbours(t)
   process.kill(worker.pid, 'SIGSTOP')
   await stage.proxy.policy(vmPolicy(OTHER, [{}]))
@@ -75,7 +75,7 @@ t.test('a policy is acknowledged when it is in force in every worker: one that h
   t.ok(await closesWithin(await openPlain(stage.proxy, ONE, stage.proxy.ports.https), 10_000), 'and nothing new gets in')
 })
 
-t.test('a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so; its neighbour is served', async t => {
+t.test('a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so; its neighbour is served', async (t) => {
   const stage = await setStage(t)
   await stage.origin(100)
   // Both of one worker: there are two.
@@ -98,7 +98,7 @@ t.test('a VM whose traffic keeps ending its worker is cut off until it starts an
   t.match(await ask(stage.proxy, ONE, { name: HOST, headers: { host: stage.host(HOST) } }), { status: 200 })
 })
 
-t.test('of many VMs that are always busy, the one whose traffic ends workers is found', async t => {
+t.test('of many VMs that are always busy, the one whose traffic ends workers is found', async (t) => {
   const vms = Array.from({ length: 16 }, (_, index) => `vm-${index}`)
   for (const culprit of vms) {
     const blame = new Blame()
@@ -119,7 +119,7 @@ t.test('of many VMs that are always busy, the one whose traffic ends workers is 
   for (let minute = 0; minute < 10; minute++) t.equal(blame.ended('0', new Set(['a']), minute * 60_000, () => '0'), undefined, 'once a minute is nobody\'s fault')
 })
 
-t.test('workers end with their parent, whatever ends it', async t => {
+t.test('workers end with their parent, whatever ends it', async (t) => {
   const stage = await setStage(t)
   await workerOf(stage.proxy, ONE)
   const workers = await workersOf(stage.proxy)

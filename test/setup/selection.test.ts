@@ -6,13 +6,13 @@ import { bound, estimate, readDurations, recordDurations } from '../../setup/tes
 import { parseOptions } from '../../setup/test/options.ts'
 import { tierOf } from '../../setup/test/tiers.ts'
 
-t.test('the name of a file tells its tier', async t => {
+t.test('the name of a file tells its tier', async (t) => {
   t.equal(tierOf('test/integration/egress/large.long.test.ts'), 'long')
   t.equal(tierOf('test/core/long.test.ts'), 'fast')
   t.equal(tierOf('test/core/units.test.ts'), 'fast')
 })
 
-t.test('a run is the fast tier, with --long the long one, and with words the matching files of both', async t => {
+t.test('a run is the fast tier, with --long the long one, and with words the matching files of both', async (t) => {
   t.match(parseOptions([]), { tiers: ['fast'], filters: [] })
   t.match(parseOptions(['--long']), { tiers: ['long'], filters: [] })
   t.match(parseOptions(['sdk', 'exits']), { tiers: ['fast', 'long'], filters: ['sdk', 'exits'] })
@@ -22,7 +22,7 @@ t.test('a run is the fast tier, with --long the long one, and with words the mat
   t.throws(() => parseOptions(['--fast']), { message: /--fast/ })
 })
 
-t.test('durations are kept of files that take long and are still there', async t => {
+t.test('durations are kept of files that take long and are still there', async (t) => {
   const file = join(t.testdir({ 'durations.json': '{ "gone": 50, "other": 20, "quicker-now": 30 }' }), 'durations.json')
   const known = await readDurations(file)
   const outcome = { count: { passed: 1, failed: 0, skipped: 0 }, failures: [], skips: [], said: '' }
@@ -30,7 +30,7 @@ t.test('durations are kept of files that take long and are still there', async t
   t.equal(await readFile(file, 'utf8'), '{\n  "other": 20,\n  "slow": 61\n}\n')
 })
 
-t.test('a file that nobody has measured counts by its place, and every bound is far below that of a build server', async t => {
+t.test('a file that nobody has measured counts by its place, and every bound is far below that of a build server', async (t) => {
   t.equal(estimate({ a: 7 }, 'a'), 7)
   t.ok(estimate({}, 'test/integration/a.test.ts') > estimate({}, 'test/core/a.test.ts'))
   t.ok(bound({ a: 10_000 }, 'a') <= 1500)

@@ -38,13 +38,13 @@ export const plugin = {
 const PROXY_CONFIG = readFileSync(`${packageRoot}/systemd/etc/egress.yaml`, 'utf8')
   .replace(/servers: .*/, 'servers: [ PLACE ]') + `roots: [ ${ROOTS} ]\nallowPrivate: [ 127.9.0.100 ]\n`
 
-t.test('on a real systemd', { skip: await skipReason() }, async t => {
+t.test('on a real systemd', { skip: await skipReason() }, async (t) => {
   const controller = await controllerFor(t)
   const machine = await bootMachine(t)
   const install = async () => await machine.try(process.execPath, SETUP, 'install')
   const before = await listing(machine)
 
-  await t.test('a first installation whose service does not come up leaves nothing behind', async t => {
+  await t.test('a first installation whose service does not come up leaves nothing behind', async (t) => {
     await machine.write('/etc/berth/egress.yaml', 'listen: {}\n')
     const { code, stdout, stderr } = await install()
     t.equal(code, 1)
@@ -55,7 +55,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal((await machine.try('getent', 'passwd', 'berth-egress')).code, 2)
   })
 
-  await t.test('a configuration that lets the server manage the proxy is refused before anything is changed', async t => {
+  await t.test('a configuration that lets the server manage the proxy is refused before anything is changed', async (t) => {
     await machine.write('/etc/berth/berth.yaml', 'plugins: {}\n')
     const { code, stderr } = await install()
     t.equal(code, 1)
@@ -64,7 +64,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.same(await listing(machine), before)
   })
 
-  await t.test('install-service brings server, proxy and sockets up, in the order that the units say', async t => {
+  await t.test('install-service brings server, proxy and sockets up, in the order that the units say', async (t) => {
     await machine.write('/etc/berth/berth.yaml', SERVER_CONFIG)
     const { code, stdout, stderr } = await install()
     t.equal(code, 0, stdout + stderr)
@@ -73,7 +73,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal((await machine.try('journalctl', '--quiet', '--grep', 'ordering cycle|Found left-over|deprecated')).stdout, '')
   })
 
-  await t.test('the proxy has a user of its own, no capability and no way around its rules; its socket is root\'s alone', async t => {
+  await t.test('the proxy has a user of its own, no capability and no way around its rules; its socket is root\'s alone', async (t) => {
     const status = await machine.run('cat', `/proc/${await machine.show('berth-egress.service', 'MainPID')}/status`)
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) t.match(status, new RegExp(`^${set}:\\t0+$`, 'm'))
     t.match(status, /^NoNewPrivs:\t1$/m)
@@ -83,7 +83,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
       'root 700\nroot 600\nroot 711\nberth-egress 700\nberth-egress 600\nroot 644')
   })
 
-  await t.test('a second installation changes nothing, and restarts nothing', async t => {
+  await t.test('a second installation changes nothing, and restarts nothing', async (t) => {
     const pids = [await machine.show('berth.service', 'MainPID'), await machine.show('berth-egress.service', 'MainPID')]
     const files = await listing(machine)
     const { code, stdout } = await install()
@@ -93,7 +93,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.same([await machine.show('berth.service', 'MainPID'), await machine.show('berth-egress.service', 'MainPID')], pids)
   })
 
-  await t.test('what outlives the server does: its restart leaves the proxy, the namespace and the forwarder alone', async t => {
+  await t.test('what outlives the server does: its restart leaves the proxy, the namespace and the forwarder alone', async (t) => {
     const forwarder = async () => (await machine.run('pgrep', '-x', 'dnsmasq')).trim()
     const [pid, proxy, dns] = [await machine.show('berth.service', 'MainPID'), await machine.show('berth-egress.service', 'MainPID'), await forwarder()]
     await machine.run('systemctl', 'restart', 'berth.service')
@@ -106,7 +106,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal(await forwarder(), dns)
   })
 
-  await t.test('the server is restarted while VMs with limits run', { skip: controller === undefined && 'no controller of control groups of version 2 is left here' }, async t => {
+  await t.test('the server is restarted while VMs with limits run', { skip: controller === undefined && 'no controller of control groups of version 2 is left here' }, async (t) => {
     const group = '/sys/fs/cgroup/system.slice/berth.service'
     const give = async (...folders: string[]): Promise<void> => { for (const folder of folders) await machine.run('sh', '-c', `echo +${controller} > ${folder}/cgroup.subtree_control`) }
     // What the server itself does with the controllers that it knows.
@@ -123,14 +123,14 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     while ((await machine.try('rmdir', `${group}/berth-test/vm`, `${group}/berth-test`)).code !== 0) await delay(20)
   })
 
-  await t.test('a new proxy hears its policy from the server', async t => {
+  await t.test('a new proxy hears its policy from the server', async (t) => {
     await machine.run('systemctl', 'restart', 'berth-egress.service')
     const isTold = async () => /"revision":\d/.test(await get(machine, { socketPath: '/run/berth-egress/control.sock', path: '/policy' }))
     while (!await isTold()) await delay(100)
     t.pass()
   })
 
-  await t.test('on the inherited sockets the proxy serves HTTP, HTTPS and DNS, and is restarted under load without one refused connection', async t => {
+  await t.test('on the inherited sockets the proxy serves HTTP, HTTPS and DNS, and is restarted under load without one refused connection', async (t) => {
     // The server's part is the test's from here on: the proxy goes on without it.
     await machine.run('systemctl', 'stop', 'berth.service')
     const places = await Promise.all(['https', 'http', 'dns'].map(async name => (await machine.show(`berth-egress-${name}.socket`, 'Listen')).split(' ')[0] ?? ''))
@@ -162,7 +162,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     await machine.run('systemctl', 'start', 'berth.service')
   })
 
-  await t.test('an upgrade that fails goes back to what ran before', async t => {
+  await t.test('an upgrade that fails goes back to what ran before', async (t) => {
     await machine.run('sh', '-c', 'echo "# changed" >> /usr/lib/systemd/system/berth.service')
     await machine.write('/etc/berth/berth.yaml', `${SERVER_CONFIG}nonsense: true\n`)
     const [files, pid] = [await listing(machine), await machine.show('berth.service', 'MainPID')]
@@ -177,7 +177,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal((await machine.try('tail', '-n', '1', '/usr/lib/systemd/system/berth.service')).stdout.includes('changed'), false)
   })
 
-  await t.test('an upgrade that fails after it has migrated the database gives it back to what ran before', async t => {
+  await t.test('an upgrade that fails after it has migrated the database gives it back to what ran before', async (t) => {
     await machine.run('mkdir', '-p', '/etc/berth/aging/older', '/etc/berth/aging/newer')
     for (const [path, text] of Object.entries(AGING)) await machine.write(`/etc/berth/aging/${path}`, text)
     await machine.run('cp', '/etc/berth/aging/older/0001-first.js', '/etc/berth/aging/newer')
@@ -197,7 +197,7 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal((await install()).code, 0)
   })
 
-  await t.test('uninstall-service --purge leaves what was there before', async t => {
+  await t.test('uninstall-service --purge leaves what was there before', async (t) => {
     await machine.run('rm', ROOTS)
     const { code, stdout, stderr } = await machine.try(process.execPath, SETUP, 'uninstall', '--purge')
     t.equal(code, 0, stdout + stderr)

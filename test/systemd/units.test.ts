@@ -53,7 +53,7 @@ async function unit (name: string): Promise<Map<string, string[]>> {
   return values
 }
 
-t.test('install-service --root makes a whole tree, a second one changes nothing, and uninstall-service leaves what was before', async t => {
+t.test('install-service --root makes a whole tree, a second one changes nothing, and uninstall-service leaves what was before', async (t) => {
   const root = await emptyRoot(t)
   const before = await contents(root)
   const umask = process.umask(0o077)
@@ -72,7 +72,7 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
   const version = await run(join(program, 'bin/node'), join(program, 'dist/core/main.js'), '--version')
   t.match(version, { code: 0, output: /^\d+\.\d+/ }, 'the program runs from there')
 
-  await t.test('what an operator wrote stays', async t => {
+  await t.test('what an operator wrote stays', async (t) => {
     const file = join(root, 'etc/berth/egress.yaml')
     const written = await readFile(file, 'utf8')
     await writeFile(file, '# mine\n')
@@ -82,7 +82,7 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
   })
   t.same((await contents(root)).filter(line => !line.includes('/etc/berth/egress.yaml')), installed.filter(line => !line.includes('/etc/berth/egress.yaml')))
 
-  await t.test('files that a newer version does not have any more go with an upgrade', async t => {
+  await t.test('files that a newer version does not have any more go with an upgrade', async (t) => {
     await writeFile(join(program, 'dist/core/old.js'), '')
     await writeFile(join(root, 'usr/lib/systemd/system/berth.service'), '# of an older version\n')
     t.match(await setup('install', '--root', root), { code: 0, output: /is installed/ })
@@ -98,7 +98,7 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
   t.same((await contents(root)).map(line => line.split(' ')[0]).filter(path => !path?.includes('/etc/berth')), before.map(line => line.split(' ')[0]))
 })
 
-t.test('systemd-analyze verify finds nothing wrong with any unit, among all units of this system', async t => {
+t.test('systemd-analyze verify finds nothing wrong with any unit, among all units of this system', async (t) => {
   const root = await emptyRoot(t)
   const { code, output } = await setup('install', '--root', root)
   t.equal(code, 0, output)
@@ -115,7 +115,7 @@ t.test('systemd-analyze verify finds nothing wrong with any unit, among all unit
   t.equal(outcome.code, 0, outcome.output)
 })
 
-t.test('systemd-analyze security: the proxy is hardly exposed', async t => {
+t.test('systemd-analyze security: the proxy is hardly exposed', async (t) => {
   for (const name of ['berth-egress.service', 'berth.service', 'berth-network.service']) {
     const { output } = await run('systemd-analyze', 'security', '--offline=true', '--no-pager', join(UNITS, name))
     const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(output)?.[1])
@@ -125,7 +125,7 @@ t.test('systemd-analyze security: the proxy is hardly exposed', async t => {
   }
 })
 
-t.test('sockets, the proxy\'s configuration and the network agree on names, families and ports', async t => {
+t.test('sockets, the proxy\'s configuration and the network agree on names, families and ports', async (t) => {
   const { listen } = checkConfig(parse(await readFile(join(packageRoot, 'systemd/etc/egress.yaml'), 'utf8')))
   const names = (await unit('berth-egress.service')).get('Sockets')?.[0]?.split(' ') ?? []
   t.same([...names].sort(), (await readdir(UNITS)).filter(name => name.endsWith('.socket')).sort())

@@ -11,7 +11,7 @@ const MINUTES = '1'
 const SEED = '102'
 const SHOWN = 8_000
 
-t.test('random calls, and faults of everything around the server, leave every invariant standing', { skip: missingPrivileges() ?? false }, async t => {
+t.test('random calls, and faults of everything around the server, leave every invariant standing', { skip: missingPrivileges() ?? false }, async (t) => {
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN, '--minutes', MINUTES, '--seed', SEED], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill())
   let said = ''

@@ -23,7 +23,7 @@ async function fileWith (t: Test, text: string): Promise<string> {
   return file
 }
 
-t.test('help and version go to standard output', async t => {
+t.test('help and version go to standard output', async (t) => {
   for (const args of [['--help'], ['help'], ['serve', '--help']]) {
     const { code, out } = await berth(args)
     t.equal(code, 0)
@@ -33,7 +33,7 @@ t.test('help and version go to standard output', async t => {
   t.equal((await berth(['--version'])).out, version)
 })
 
-t.test('a wrong command line gives 2 and the usage', async t => {
+t.test('a wrong command line gives 2 and the usage', async (t) => {
   const table: [string[], RegExp][] = [
     [[], /a command is needed[^]*usage: berth COMMAND/],
     [['sevre'], /there is no command "sevre"[^]*usage: berth COMMAND/],
@@ -52,7 +52,7 @@ t.test('a wrong command line gives 2 and the usage', async t => {
   }
 })
 
-t.test('check-config names the file and the order, or every problem', async t => {
+t.test('check-config names the file and the order, or every problem', async (t) => {
   const good = await fileWith(t, 'log:\n  level: warn\n')
   const { code, out } = await berth(['check-config', '--config', good])
   t.equal(code, 0)
@@ -64,12 +64,12 @@ t.test('check-config names the file and the order, or every problem', async t =>
   t.match(await berth(['check-config', '--config', '/nonexistent/berth.yaml']), { code: 1, error: /\/nonexistent\/berth\.yaml cannot be read/ })
 })
 
-t.test('--config wins over $BERTH_CONFIG', async t => {
+t.test('--config wins over $BERTH_CONFIG', async (t) => {
   const one = await fileWith(t, 'log:\n  level: warn\n')
   t.equal(parse((await berth(['print-config', '--config', one], { BERTH_CONFIG: '/nonexistent' })).out).log.level, 'warn')
 })
 
-t.test('print-config shows what the server would use, without secrets', async t => {
+t.test('print-config shows what the server would use, without secrets', async (t) => {
   const file = await fileWith(t, 'database:\n  url: mysql://berth:hunter2@db/berth\nplugins:\n  extra:\n    module: ./extra.mjs\n    config:\n      token: tok-secret\n  off:\n    module: ./off.mjs\n    enabled: false\n    config:\n      token: off-secret\n')
   await writeFile(join(file, '../extra.mjs'), `export const plugin = { manifest: { id: 'extra', provides: [], requires: [],
     config: { type: 'object', additionalProperties: false, properties: { token: { type: 'string', secret: true }, depth: { type: 'integer', default: 3 } } } } }`)
@@ -82,7 +82,7 @@ t.test('print-config shows what the server would use, without secrets', async t 
   t.strictSame(printed.plugins.off, { module: './off.mjs', enabled: false, onFailure: 'abort' })
 })
 
-t.test('a key can have the scopes of the plugins that are enabled, also of a third party\'s', async t => {
+t.test('a key can have the scopes of the plugins that are enabled, also of a third party\'s', async (t) => {
   const { dataDir } = await bareApp(t)
   const environment = { BERTH_DATA_DIR: dataDir }
   const withNotes = async (enabled: boolean): Promise<string[]> => {
@@ -95,7 +95,7 @@ t.test('a key can have the scopes of the plugins that are enabled, also of a thi
   t.match(await berth(await withNotes(false), environment), { code: 1, error: /note:read is no scope; there are .*image:read/ })
 })
 
-t.test('keys are made, used by a running server, listed and revoked', async t => {
+t.test('keys are made, used by a running server, listed and revoked', async (t) => {
   const { app, dataDir } = await bareApp(t)
   await app.start({ listen: false })
   const environment = { BERTH_DATA_DIR: dataDir }

@@ -75,7 +75,7 @@ function serve (t: Test, folder: string, environment: Record<string, string> = {
   }
 }
 
-t.test('it says where it listens, answers, and ends with 0 on SIGTERM and on SIGINT', async t => {
+t.test('it says where it listens, answers, and ends with 0 on SIGTERM and on SIGINT', async (t) => {
   const folder = await folderFor(t, "create: ({ log }) => ({ async stop () { log.info('tested stopped') } })")
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const server = serve(t, folder)
@@ -89,7 +89,7 @@ t.test('it says where it listens, answers, and ends with 0 on SIGTERM and on SIG
   }
 })
 
-t.test('a second server on the folder is refused; after kill -9 a new one takes over', async t => {
+t.test('a second server on the folder is refused; after kill -9 a new one takes over', async (t) => {
   const folder = await folderFor(t)
   const first = serve(t, folder)
   await first.line('listening')
@@ -104,7 +104,7 @@ t.test('a second server on the folder is refused; after kill -9 a new one takes 
   t.equal(await third.ended, 0)
 })
 
-t.test('a second signal ends it at once, however long a plugin takes to stop', async t => {
+t.test('a second signal ends it at once, however long a plugin takes to stop', async (t) => {
   const server = serve(t, await folderFor(t, "create: ({ log }) => ({ stop: () => { log.info('hanging'); return new Promise(() => {}) } })"))
   await server.line('listening')
   server.process.kill('SIGTERM')
@@ -113,7 +113,7 @@ t.test('a second signal ends it at once, however long a plugin takes to stop', a
   t.equal(await server.ended, 143)
 })
 
-t.test('a signal during the start ends it with 0, and what had begun is stopped', async t => {
+t.test('a signal during the start ends it with 0, and what had begun is stopped', async (t) => {
   const server = serve(t, await folderFor(t, "create: ({ log }) => ({ start: () => { log.info('hanging'); return new Promise(() => {}) }, async stop () { log.info('tested stopped') } })"))
   await server.line('hanging')
   server.process.kill('SIGTERM')
@@ -122,7 +122,7 @@ t.test('a signal during the start ends it with 0, and what had begun is stopped'
   t.notOk(server.lines.some(line => line['msg'] === 'listening'))
 })
 
-t.test('an uncaught exception and an unhandled rejection are fatal', async t => {
+t.test('an uncaught exception and an unhandled rejection are fatal', async (t) => {
   const faults: [string, string][] = [
     ["setImmediate(() => { throw new Error('stray') })", 'uncaught exception'],
     ["void Promise.reject(new Error('stray'))", 'unhandled rejection']
@@ -134,7 +134,7 @@ t.test('an uncaught exception and an unhandled rejection are fatal', async t => 
   }
 })
 
-t.test('a plugin that does not start and a wrong configuration give 1 and a sentence', async t => {
+t.test('a plugin that does not start and a wrong configuration give 1 and a sentence', async (t) => {
   const failing = serve(t, await folderFor(t, "create: () => ({ async start () { throw new Error('no disk') } })"))
   t.equal(await failing.ended, 1)
   t.equal(failing.stderr().trim(), 'berth: plugin tested did not start: no disk')
@@ -143,7 +143,7 @@ t.test('a plugin that does not start and a wrong configuration give 1 and a sent
   t.match(wrong.stderr(), /BERTH_LISTEN must be host:port/)
 })
 
-t.test('a port that is taken gives 1 and says so', async t => {
+t.test('a port that is taken gives 1 and says so', async (t) => {
   const folder = await folderFor(t)
   const first = serve(t, folder)
   const { url } = await first.line('listening')
@@ -152,7 +152,7 @@ t.test('a port that is taken gives 1 and says so', async t => {
   t.match(second.stderr(), /server\.listen: .* is taken/)
 })
 
-t.test('a systemd that cannot be told is a warning, not a fault', async t => {
+t.test('a systemd that cannot be told is a warning, not a fault', async (t) => {
   const server = serve(t, await folderFor(t), { NOTIFY_SOCKET: '/nonexistent/notify' })
   await server.line('systemd could not be notified')
   t.equal((await fetch(`${String((await server.line('listening'))['url'])}/health`)).status, 200)
@@ -165,7 +165,7 @@ const NOTIFY_RECEIVER = `use Socket; $| = 1;
   socket(my $s, PF_UNIX, SOCK_DGRAM, 0) or die $!; bind($s, sockaddr_un($ARGV[0])) or die $!;
   print "bound\\n"; while (defined recv($s, my $text, 4096, 0)) { print "$text\\n" }`
 
-t.test('systemd hears READY=1 once it listens, and STOPPING=1', { skip: missing('systemd-notify', 'perl') }, async t => {
+t.test('systemd hears READY=1 once it listens, and STOPPING=1', { skip: missing('systemd-notify', 'perl') }, async (t) => {
   const folder = await folderFor(t)
   const socket = join(folder, 'notify')
   const receiver = spawn('perl', ['-e', NOTIFY_RECEIVER, socket], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -14,19 +14,19 @@ import { builtInFolder } from '../../../core/plugins/discover.ts'
 const options = { environment: {}, builtIns: builtInFolder }
 const file = join(packageRoot, 'config/berth.yaml')
 
-t.test('config/berth.yaml equals the built-in defaults, key by key and word by word', async t => {
+t.test('config/berth.yaml equals the built-in defaults, key by key and word by word', async (t) => {
   const builtIn = await resolveConfig(sourceOfValue({}, '/'), options)
   const written = await resolveConfig(await sourceOfFile(file), options)
   t.strictSame(written.config, builtIn.config)
   t.equal(await readFile(file, 'utf8'), documentDefaults(jsonSchema(builtIn.schema)), 'run `berth print-config --defaults > config/berth.yaml`')
 })
 
-t.test('every key of the configuration has a description', async t => {
+t.test('every key of the configuration has a description', async (t) => {
   const { schema } = await resolveConfig(sourceOfValue({}, '/'), options)
   t.strictSame(undescribed(jsonSchema(schema), []), [])
 })
 
-t.test('an optional key without a default is written as a comment', async t => {
+t.test('an optional key without a default is written as a comment', async (t) => {
   const schema = Type.Object({ a: Type.Object({ b: Type.Optional(Type.String({ description: 'a b' })), c: Type.Array(Type.String(), { default: ['x y', '#'], description: 'some c' }) }) })
   const text = documentDefaults(jsonSchema(schema))
   t.match(text, /\na:\n {2}# b: {2}# a b\n {2}c: \[ x y, "#" \] {2}# some c\n$/)

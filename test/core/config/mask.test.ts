@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { jsonSchema } from '../../../core/config/json-schema.ts'
 import { maskSecrets, maskUrl } from '../../../core/config/mask.ts'
 
-t.test('values marked secret are masked wherever they stand, empty ones are shown as empty', async t => {
+t.test('values marked secret are masked wherever they stand, empty ones are shown as empty', async (t) => {
   const login = Type.Object({ user: Type.String(), password: Type.String({ secret: true }) })
   const schema = Type.Object({
     plain: Type.String(),
@@ -21,7 +21,7 @@ t.test('values marked secret are masked wherever they stand, empty ones are show
   t.strictSame(maskSecrets(jsonSchema(schema), value), { plain: 'x', token: '***', none: '', logins: [masked], byHost: { h: masked }, either: masked, whole: '***' })
 })
 
-t.test('only the password of a database URL is masked', async t => {
+t.test('only the password of a database URL is masked', async (t) => {
   const table: [string, string][] = [
     ['mysql://berth:pa:ss@w@db:3306/berth', 'mysql://berth:***@db:3306/berth'],
     ['mysql://berth@db/berth?password=x&ssl=1', 'mysql://berth@db/berth?password=***&ssl=1'],

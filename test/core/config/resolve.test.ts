@@ -37,7 +37,7 @@ async function problemsOf (result: Promise<unknown>): Promise<readonly string[]>
   throw new Error('the configuration was accepted')
 }
 
-t.test('an empty configuration gives the defaults', async t => {
+t.test('an empty configuration gives the defaults', async (t) => {
   for (const empty of [{}, null, undefined, { server: null, plugins: {} }, { server: { listen: null } }]) {
     const { config } = await resolve(empty)
     t.strictSame(config, {
@@ -52,12 +52,12 @@ t.test('an empty configuration gives the defaults', async t => {
   }
 })
 
-t.test('the defaults of a plugin are filled in, also inside records', async t => {
+t.test('the defaults of a plugin are filled in, also inside records', async (t) => {
   const { config } = await resolve({ plugins: { sized: { config: { limits: { a: {}, b: { depth: 1 } } } } } }, { plugins: [sized] })
   t.strictSame(config.plugins, { sized: { enabled: true, onFailure: 'abort', config: { count: 2, mode: 'safe', password: '', limits: { a: { depth: 7 }, b: { depth: 1 } } } } })
 })
 
-t.test('every problem is reported at once, with its path, its rule and the nearest known key', async t => {
+t.test('every problem is reported at once, with its path, its rule and the nearest known key', async (t) => {
   const value = {
     serverr: {},
     server: { lisen: 'x', dataDir: 'relative', metrics: { enabled: 'yes' }, startTimeout: 'soon', zzzzzzzzzz: 1 },
@@ -80,7 +80,7 @@ t.test('every problem is reported at once, with its path, its rule and the neare
   ].sort())
 })
 
-t.test('a problem in a file is reported with the line at which it stands', async t => {
+t.test('a problem in a file is reported with the line at which it stands', async (t) => {
   const file = join(await temporaryFolder(t), 'berth.yaml')
   await writeFile(file, 'server:\n  listen: 127.0.0.1:99999\n\nlog:\n  lvel: info\nplugins:\n  sized:\n    config:\n      count: many\n')
   const source = await sourceOfFile(file)
@@ -91,7 +91,7 @@ t.test('a problem in a file is reported with the line at which it stands', async
   ])
 })
 
-t.test('text that is no YAML, a key written twice, and a file that is no mapping are reported', async t => {
+t.test('text that is no YAML, a key written twice, and a file that is no mapping are reported', async (t) => {
   const folder = await temporaryFolder(t)
   const problemsIn = async (text: string): Promise<readonly string[]> => {
     const file = join(folder, 'berth.yaml')
@@ -103,7 +103,7 @@ t.test('text that is no YAML, a key written twice, and a file that is no mapping
   t.strictSame(await problemsIn('- a\n- b\n'), ['the configuration must be a mapping of keys to values'])
 })
 
-t.test('each variable of the table takes its place, and wins over the file', async t => {
+t.test('each variable of the table takes its place, and wins over the file', async (t) => {
   const values: Environment = {
     BERTH_DATA_DIR: '/data', BERTH_LISTEN: '[::1]:80', BERTH_DATABASE_URL: 'mysql://u:p@h/d', BERTH_API_KEY: '0123456789abcdef', BERTH_LOG_LEVEL: 'warn'
   }
@@ -113,7 +113,7 @@ t.test('each variable of the table takes its place, and wins over the file', asy
   t.equal((await resolve({ log: { level: 'debug' } }, { environment: { BERTH_LOG_LEVEL: '' } })).config.log.level, 'debug', 'an empty variable is not set')
 })
 
-t.test('a value in the environment is checked like one in the file, and secrets are not shown', async t => {
+t.test('a value in the environment is checked like one in the file, and secrets are not shown', async (t) => {
   const environment = { BERTH_LISTEN: 'nowhere', BERTH_API_KEY: 'short one', BERTH_DATABASE_URL: 'postgres://u:hidden@h/d', BERTH_LOG_LEVEL: 'LOUD', BERTH_DATA_DIR: 'x' }
   const problems = await problemsOf(resolve({}, { environment }))
   t.strictSame([...problems].sort(), [
@@ -125,7 +125,7 @@ t.test('a value in the environment is checked like one in the file, and secrets 
   ])
 })
 
-t.test('problems of the graph come together with those of the values, and name what is turned off', async t => {
+t.test('problems of the graph come together with those of the values, and name what is turned off', async (t) => {
   const needy: Plugin = { manifest: { ...sized.manifest, id: 'needy', requires: ['server', 'events'], provides: ['log'] } }
   t.strictSame(await problemsOf(resolve({ server: { dataDir: 3 } }, { plugins: [needy] })), [
     'server.dataDir must be an absolute path, not 3',
@@ -141,7 +141,7 @@ t.test('problems of the graph come together with those of the values, and name w
 const manifestText = (id: string, more = ''): string =>
   `export const plugin = { manifest: { id: '${id}', provides: [], requires: [], config: { type: 'object', additionalProperties: false, properties: { size: { type: 'integer', default: 4 } } }, ${more} } }\n`
 
-t.test('a third party is found by path, by folder, and by package name, relative to the configuration', async t => {
+t.test('a third party is found by path, by folder, and by package name, relative to the configuration', async (t) => {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'deep/node_modules/@acme/berth-four'), { recursive: true })
   await mkdir(join(folder, 'two'))
@@ -160,7 +160,7 @@ t.test('a third party is found by path, by folder, and by package name, relative
   t.strictSame([resolved.config.plugins['one']?.config, resolved.config.plugins['two']?.config], [{ size: 9 }, { size: 4 }], 'defaults of a plain JSON schema count')
 })
 
-t.test('a module that is missing, broken or no plugin is a clear error, each of them', async t => {
+t.test('a module that is missing, broken or no plugin is a clear error, each of them', async (t) => {
   const folder = await temporaryFolder(t)
   const modules: Record<string, string> = {
     empty: 'export const other = 1\n',
@@ -181,7 +181,7 @@ t.test('a module that is missing, broken or no plugin is a clear error, each of 
   ])
 })
 
-t.test('a plugin that is turned off is never imported, and its settings are not checked', async t => {
+t.test('a plugin that is turned off is never imported, and its settings are not checked', async (t) => {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'builtin/landmine'), { recursive: true })
   await writeFile(join(folder, 'builtin/landmine/index.js'), 'throw new Error("imported")\n')
@@ -193,7 +193,7 @@ t.test('a plugin that is turned off is never imported, and its settings are not 
   t.strictSame(await problemsOf(resolve({}, { folder, builtIns })), ['plugin landmine cannot be loaded: imported'], 'it would have been noticed')
 })
 
-t.test('commands that start no plugin look at the core sections only', async t => {
+t.test('commands that start no plugin look at the core sections only', async (t) => {
   const source = sourceOfValue({ log: { level: 'warn' }, plugins: { nonsense: 3 } }, '/')
   t.equal(resolveCoreConfig(source, {}).log.level, 'warn')
   t.throws(() => resolveCoreConfig(sourceOfValue({ log: { level: 'x' } }, '/'), {}), { name: 'ConfigError' })

@@ -7,21 +7,21 @@ import { temporaryFolder } from '../bare-app.ts'
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
-t.test('the folder can be passed through and not listed; keys/ is the server\'s alone', async t => {
+t.test('the folder can be passed through and not listed; keys/ is the server\'s alone', async (t) => {
   const folder = join(await temporaryFolder(t), 'a/b')
   await prepareDataFolder(folder)
   await prepareDataFolder(folder)
   t.strictSame([await modeOf(folder), await modeOf(join(folder, 'keys'))], ['711', '700'])
 })
 
-t.test('a folder that the operator made keeps its mode', async t => {
+t.test('a folder that the operator made keeps its mode', async (t) => {
   const folder = join(await temporaryFolder(t), 'own')
   await mkdir(folder, { mode: 0o750 })
   await prepareDataFolder(folder)
   t.equal(await modeOf(folder), '750')
 })
 
-t.test('a database file is made for the server only, and what is in it is kept', async t => {
+t.test('a database file is made for the server only, and what is in it is kept', async (t) => {
   const file = join(await temporaryFolder(t), 'x.db')
   await reserveFile(file)
   t.equal(await modeOf(file), '600')
@@ -30,7 +30,7 @@ t.test('a database file is made for the server only, and what is in it is kept',
   t.equal(await readFile(file, 'utf8'), 'content')
 })
 
-t.test('the host id is made once, and a damaged one is never replaced silently', async t => {
+t.test('the host id is made once, and a damaged one is never replaced silently', async (t) => {
   const folder = await temporaryFolder(t)
   const id = await readHostId(folder)
   t.match(id, /^[0-9a-f]{24}$/)

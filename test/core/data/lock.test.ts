@@ -9,7 +9,7 @@ import { temporaryFolder } from '../bare-app.ts'
 
 const lockModule = new URL('../../../core/data/lock.js', import.meta.url).href
 
-t.test('a folder that is taken is refused, in this process too, and free again after release', async t => {
+t.test('a folder that is taken is refused, in this process too, and free again after release', async (t) => {
   const folder = await temporaryFolder(t)
   const lock = await lockDataFolder(folder)
   await t.rejects(lockDataFolder(folder), { name: 'DataFolderInUse', message: `the data folder ${folder} is in use by another server (process ${process.pid})` })
@@ -17,7 +17,7 @@ t.test('a folder that is taken is refused, in this process too, and free again a
   await (await lockDataFolder(folder)).release()
 })
 
-t.test('the lock of a process that was killed is taken over at once', async t => {
+t.test('the lock of a process that was killed is taken over at once', async (t) => {
   const folder = await temporaryFolder(t)
   const script = `const { lockDataFolder } = await import(${JSON.stringify(lockModule)}); await lockDataFolder(${JSON.stringify(folder)}); console.log('held'); setInterval(() => {}, 1000)`
   const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -29,7 +29,7 @@ t.test('the lock of a process that was killed is taken over at once', async t =>
   await (await lockDataFolder(folder)).release()
 })
 
-t.test('of many that ask together exactly one gets it', async t => {
+t.test('of many that ask together exactly one gets it', async (t) => {
   const folder = await temporaryFolder(t)
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(folder)))
   const held = results.flatMap(result => result.status === 'fulfilled' ? [result.value] : [])
@@ -37,7 +37,7 @@ t.test('of many that ask together exactly one gets it', async t => {
   await held[0]?.release()
 })
 
-t.test('no other user can hold the lock', { skip: process.getuid?.() === 0 ? false : 'becoming another user takes root' }, async t => {
+t.test('no other user can hold the lock', { skip: process.getuid?.() === 0 ? false : 'becoming another user takes root' }, async (t) => {
   const folder = await temporaryFolder(t)
   await chmod(folder, 0o711)
   const file = join(folder, 'lock.db')

@@ -20,7 +20,7 @@ async function smallDisk (t: Test, reserve: { bytes: number, inodes: number }): 
   return { folder, disk: createDiskSpace(folder, reserve) }
 }
 
-t.test('of a small disk a twentieth of the bytes stays free, and a tenth of the inodes', root, async t => {
+t.test('of a small disk a twentieth of the bytes stays free, and a tenth of the inodes', root, async (t) => {
   const { folder, disk } = await smallDisk(t, { bytes: 2 ** 40, inodes: 2 ** 30 })
   await disk.check()
   await disk.check({ bytes: 60 * MIB, inodes: 890 })
@@ -33,7 +33,7 @@ t.test('of a small disk a twentieth of the bytes stays free, and a tenth of the 
   t.match(await failureOf(disk.check()), { name: 'DiskShort' })
 })
 
-t.test('who lets bytes in is told before more than four megabytes have come, however fast', root, async t => {
+t.test('who lets bytes in is told before more than four megabytes have come, however fast', root, async (t) => {
   const { folder, disk } = await smallDisk(t, { bytes: 20 * MIB, inodes: 0 })
   // A twentieth of 64 MB is less than what comes between two looks, so that what is asserted is that the looks come.
   const watch = disk.watch()
@@ -50,7 +50,7 @@ t.test('who lets bytes in is told before more than four megabytes have come, how
   watch.stop()
 })
 
-t.test('who does not count is told too, also of inodes', root, async t => {
+t.test('who does not count is told too, also of inodes', root, async (t) => {
   const { folder, disk } = await smallDisk(t, { bytes: 0, inodes: 500 })
   const watch = disk.watch()
   const other = disk.watch()

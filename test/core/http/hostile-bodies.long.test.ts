@@ -6,7 +6,7 @@ import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts
 
 const PARTS = 4
 
-t.test('no route has a fault or holds the server up, whatever its body is', { timeout: 900_000 }, async t => {
+t.test('no route has a fault or holds the server up, whatever its body is', { timeout: 900_000 }, async (t) => {
   const server = await startApiServer(work => t.teardown(work))
   t.ok(server.operations.length > 50, `${server.operations.length} routes`)
   // Each route gets a share of the table, which is another one for another commit. All of it: helpers/share-of-commit.

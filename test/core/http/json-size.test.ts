@@ -11,7 +11,7 @@ const SIZE = 2 ** 20
 const many = { code: 'invalid_request', message: 'the request body has more than 20000 fields and items' }
 const deep = { code: 'invalid_request', message: 'the request body is nested more than 32 levels deep' }
 
-t.test('fields and items are counted at all depths, and depth is bounded', async t => {
+t.test('fields and items are counted at all depths, and depth is bounded', async (t) => {
   checkJsonSize(undefined)
   checkJsonSize(null)
   checkJsonSize('x'.repeat(SIZE))
@@ -23,7 +23,7 @@ t.test('fields and items are counted at all depths, and depth is bounded', async
   t.throws(() => checkJsonSize(JSON.parse('['.repeat(SIZE / 2) + ']'.repeat(SIZE / 2))), deep)
 })
 
-t.test('a body of the largest size, whatever is in it, is answered with 400 while nobody waits', async t => {
+t.test('a body of the largest size, whatever is in it, is answered with 400 while nobody waits', async (t) => {
   const Body = Type.Object({ tags: Type.Record(Type.String({ maxLength: 8 }), Type.String({ maxLength: 8 })), list: Type.Array(Type.Union([Type.Literal('a'), Type.Object({})]), { maxItems: 4 }) }, { additionalProperties: false })
   const plugin = definePlugin({
     manifest: { id: 'taker', provides: [], requires: [], config: Type.Object({}, { additionalProperties: false }) },

@@ -32,7 +32,7 @@ function portOf ({ http }: App): number {
   return place.port
 }
 
-t.test('a refusal that comes before the whole body reaches who sends first and reads then, and nothing behind it is a request', async t => {
+t.test('a refusal that comes before the whole body reaches who sends first and reads then, and nothing behind it is a request', async (t) => {
   const { app, lines } = await bareApp(t, { log: { level: 'debug' } })
   await app.start()
   const port = portOf(app)
@@ -45,7 +45,7 @@ t.test('a refusal that comes before the whole body reaches who sends first and r
   t.notOk(lines.some(({ path }) => path === '/health'))
 })
 
-t.test('a stop of the server waits for no sender', async t => {
+t.test('a stop of the server waits for no sender', async (t) => {
   const { app } = await bareApp(t)
   await app.start()
   const socket = connect({ port: portOf(app), host: '127.0.0.1', allowHalfOpen: true })

@@ -15,7 +15,7 @@ function task (locks: Locks, way: 'hold' | 'share', key = 'a'): { readonly began
 
 async function turn (): Promise<void> { await new Promise((resolve) => setImmediate(resolve)) }
 
-t.test('a key is held by one at a time, in the order in which they came, and other keys are free', async t => {
+t.test('a key is held by one at a time, in the order in which they came, and other keys are free', async (t) => {
   const locks = createLocks()
   const [first, second, other] = [task(locks, 'hold'), task(locks, 'hold'), task(locks, 'hold', 'b')]
   await turn()
@@ -27,7 +27,7 @@ t.test('a key is held by one at a time, in the order in which they came, and oth
   await other.end()
 })
 
-t.test('those that share a key go side by side, and whoever holds it waits for all of them', async t => {
+t.test('those that share a key go side by side, and whoever holds it waits for all of them', async (t) => {
   const locks = createLocks()
   const [first, second] = [task(locks, 'share'), task(locks, 'share')]
   const holder = task(locks, 'hold')
@@ -42,7 +42,7 @@ t.test('those that share a key go side by side, and whoever holds it waits for a
   await holder.end()
 })
 
-t.test('one that shares does not overtake one that waits to hold', async t => {
+t.test('one that shares does not overtake one that waits to hold', async (t) => {
   const locks = createLocks()
   const [first, holder, late] = [task(locks, 'share'), task(locks, 'hold'), task(locks, 'share')]
   await turn()
@@ -56,14 +56,14 @@ t.test('one that shares does not overtake one that waits to hold', async t => {
   await late.end()
 })
 
-t.test('work that fails frees the key', async t => {
+t.test('work that fails frees the key', async (t) => {
   const locks = createLocks()
   await t.rejects(locks.hold('a', async () => { throw new Error('no') }), /no/)
   await t.rejects(locks.share('a', async () => { throw new Error('no') }), /no/)
   t.equal(await locks.hold('a', async () => 'free'), 'free')
 })
 
-t.test('a key is used as long as somebody holds it, shares it or waits for it', async t => {
+t.test('a key is used as long as somebody holds it, shares it or waits for it', async (t) => {
   const locks = createLocks()
   t.equal(locks.isUsed('a'), false)
   const [holder, late] = [task(locks, 'hold'), task(locks, 'share')]

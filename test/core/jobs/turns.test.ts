@@ -18,7 +18,7 @@ function line (atATime: number): { ask (caller: string, name: string): Asked, be
   }
 }
 
-void t.test('no more begin than may go on at a time, and each that ends lets one begin', async (t) => {
+t.test('no more begin than may go on at a time, and each that ends lets one begin', async (t) => {
   const { ask, begun } = line(2)
   const all = Array.from({ length: 5 }, (_, index) => ask('key', String(index)))
   await turn()
@@ -33,7 +33,7 @@ void t.test('no more begin than may go on at a time, and each that ends lets one
   t.same(begun, ['0', '1', '2', '3'], 'who has given up his place does not begin')
 })
 
-void t.test('who asks for one thing waits for at most one of those who ask for many', async (t) => {
+t.test('who asks for one thing waits for at most one of those who ask for many', async (t) => {
   const { ask, begun } = line(1)
   const many = Array.from({ length: 100 }, (_, index) => ask('greedy', `greedy ${index}`))
   const [first, second] = [ask('modest', 'modest'), ask('another', 'another')]

@@ -4,7 +4,7 @@ import { planGraph, type GraphNode } from '../../../core/plugins/graph.ts'
 
 const node = (id: string, parts: Partial<GraphNode> = {}): GraphNode => ({ id, provides: [], requires: [], ...parts })
 
-t.test('a plugin starts after what it requires, however they are listed', async t => {
+t.test('a plugin starts after what it requires, however they are listed', async (t) => {
   const plan = planGraph([
     node('a', { requires: ['y', 'log'] }),
     node('b', { provides: ['x'] }),
@@ -13,18 +13,18 @@ t.test('a plugin starts after what it requires, however they are listed', async 
   t.strictSame(plan, { order: ['b', 'c', 'a'], problems: [] })
 })
 
-t.test('ties are broken by id, at each step', async t => {
+t.test('ties are broken by id, at each step', async (t) => {
   const plan = planGraph([node('d'), node('b', { requires: ['z'] }), node('a', { provides: ['z'], requires: ['w'] }), node('c', { provides: ['w'] })], [])
   t.strictSame(plan.order, ['c', 'a', 'b', 'd'])
 })
 
-t.test('an optional key orders when it is provided and is no problem when it is not', async t => {
+t.test('an optional key orders when it is provided and is no problem when it is not', async (t) => {
   const user = node('a', { optional: ['x'] })
   t.strictSame(planGraph([user, node('b', { provides: ['x'] })], []).order, ['b', 'a'])
   t.strictSame(planGraph([user], []), { order: ['a'], problems: [] })
 })
 
-t.test('all fillers of a slot start before any plugin that requires the slot', async t => {
+t.test('all fillers of a slot start before any plugin that requires the slot', async (t) => {
   const plan = planGraph([
     node('instances', { requires: ['hypervisors'] }),
     node('zz-driver', { fills: { slot: 'hypervisors', name: 'zz' }, requires: ['late'] }),
@@ -34,7 +34,7 @@ t.test('all fillers of a slot start before any plugin that requires the slot', a
   t.strictSame(plan, { order: ['qemu', 'zzz', 'zz-driver', 'instances'], problems: [] })
 })
 
-t.test('a cycle is printed as a path with the keys that close it, from its smallest id', async t => {
+t.test('a cycle is printed as a path with the keys that close it, from its smallest id', async (t) => {
   const plan = planGraph([
     node('c', { provides: ['z'], requires: ['x'] }),
     node('a', { provides: ['x'], requires: ['y'] }),
@@ -44,7 +44,7 @@ t.test('a cycle is printed as a path with the keys that close it, from its small
   t.strictSame(plan, { order: [], problems: ['plugins need each other in a circle: a -(y)-> b -(z)-> c -(x)-> a'] })
 })
 
-t.test('a cycle through an optional key or a slot is a cycle too', async t => {
+t.test('a cycle through an optional key or a slot is a cycle too', async (t) => {
   const plan = planGraph([
     node('a', { provides: ['x'], optional: ['y'] }),
     node('b', { provides: ['y'], requires: ['x'] }),
@@ -57,11 +57,11 @@ t.test('a cycle through an optional key or a slot is a cycle too', async t => {
   ])
 })
 
-t.test('a plugin that requires its own key is a cycle of one', async t => {
+t.test('a plugin that requires its own key is a cycle of one', async (t) => {
   t.strictSame(planGraph([node('a', { provides: ['x'], requires: ['x'] })], []).problems, ['plugins need each other in a circle: a -(x)-> a'])
 })
 
-t.test('all problems are reported at once', async t => {
+t.test('all problems are reported at once', async (t) => {
   const plan = planGraph([
     node('a', { provides: ['x', 'log'], requires: ['nowhere', 'slot'] }),
     node('b', { provides: ['x'] }),
@@ -83,6 +83,6 @@ t.test('all problems are reported at once', async t => {
   ])
 })
 
-t.test('two plugins of one id are refused', async t => {
+t.test('two plugins of one id are refused', async (t) => {
   t.strictSame(planGraph([node('a'), node('a')], []).problems, ['two plugins have the id a'])
 })

@@ -51,7 +51,7 @@ function lifecycleOf (plugins: PlannedPlugin[], limits = { startTimeoutMs: 10_00
   return { board, lines, container, lifecycle: new Lifecycle({ plugins, container, coreKeys: ['log'], board, log, ...limits }) }
 }
 
-t.test('each plugin is made and started in order, and all are stopped in the exact reverse order', async t => {
+t.test('each plugin is made and started in order, and all are stopped in the exact reverse order', async (t) => {
   const events: string[] = []
   const { lifecycle, board } = lifecycleOf(['a', 'b', 'c'].map(id => recording(id, events)))
   await lifecycle.start()
@@ -62,7 +62,7 @@ t.test('each plugin is made and started in order, and all are stopped in the exa
   t.equal(events.length, 9, 'a second stop does nothing')
 })
 
-t.test('a failure midway stops what had started, the failed one first, and starts no other', async t => {
+t.test('a failure midway stops what had started, the failed one first, and starts no other', async (t) => {
   const events: string[] = []
   const { lifecycle, board } = lifecycleOf([
     recording('a', events), recording('b', events),
@@ -73,7 +73,7 @@ t.test('a failure midway stops what had started, the failed one first, and start
   t.match(board.get('c'), { state: 'failed', reason: 'no room' })
 })
 
-t.test('a start that takes too long fails, and its signal aborts', async t => {
+t.test('a start that takes too long fails, and its signal aborts', async (t) => {
   const events: string[] = []
   const { lifecycle } = lifecycleOf([recording('slow', events, {
     start: signal => new Promise(() => { signal.addEventListener('abort', () => events.push('told')) })
@@ -82,7 +82,7 @@ t.test('a start that takes too long fails, and its signal aborts', async t => {
   t.strictSame(events, ['create slow', 'start slow', 'told', 'stop slow'])
 })
 
-t.test('a stop that fails or takes too long is logged, and the next one stops all the same', async t => {
+t.test('a stop that fails or takes too long is logged, and the next one stops all the same', async (t) => {
   const events: string[] = []
   const { lifecycle, lines } = lifecycleOf([
     recording('a', events),
@@ -95,7 +95,7 @@ t.test('a stop that fails or takes too long is logged, and the next one stops al
   t.strictSame(lines.filter(line => line.level >= 50).map(line => [line.plugin, line.msg]), [['c', 'plugin did not stop cleanly'], ['b', 'plugin did not stop cleanly']])
 })
 
-t.test('a skipped plugin blocks what requires it, in a chain, and leaves the others alone', async t => {
+t.test('a skipped plugin blocks what requires it, in a chain, and leaves the others alone', async (t) => {
   const events: string[] = []
   const { lifecycle, board } = lifecycleOf([
     recording('a', events, { provides: ['testOne'], async start () { throw new SkipPlugin('no /dev/kvm') } }),
@@ -112,7 +112,7 @@ t.test('a skipped plugin blocks what requires it, in a chain, and leaves the oth
   await lifecycle.stop()
 })
 
-t.test('with onFailure continue the server goes on without the plugin and what requires it', async t => {
+t.test('with onFailure continue the server goes on without the plugin and what requires it', async (t) => {
   const events: string[] = []
   const { lifecycle, board } = lifecycleOf([
     recording('a', events, { provides: ['testOne'], onFailure: 'continue', async start () { throw new Error('broken disk') } }),
@@ -125,7 +125,7 @@ t.test('with onFailure continue the server goes on without the plugin and what r
   await lifecycle.stop()
 })
 
-t.test('one working filler is enough for a slot; with none the requirer is blocked', async t => {
+t.test('one working filler is enough for a slot; with none the requirer is blocked', async (t) => {
   const skip = async (): Promise<void> => { throw new SkipPlugin('not on this host') }
   const run = async (second: Parts): Promise<{ seen: unknown, state: string | undefined }> => {
     let seen: unknown
@@ -142,7 +142,7 @@ t.test('one working filler is enough for a slot; with none the requirer is block
   t.strictSame(await run({ start: skip }), { seen: undefined, state: 'blocked' })
 })
 
-t.test('a stop during the start aborts the plugin that is starting and starts no other', async t => {
+t.test('a stop during the start aborts the plugin that is starting and starts no other', async (t) => {
   const events: string[] = []
   const { lifecycle } = lifecycleOf([
     recording('a', events),
@@ -153,7 +153,7 @@ t.test('a stop during the start aborts the plugin that is starting and starts no
   t.strictSame(events, ['create a', 'start a', 'create b', 'start b', 'stop b', 'stop a'])
 })
 
-t.test('routes of started plugins are mounted; routes that throw fail the start with the plugin named', async t => {
+t.test('routes of started plugins are mounted; routes that throw fail the start with the plugin named', async (t) => {
   const http = Fastify()
   t.teardown(() => http.close())
   const { lifecycle } = lifecycleOf([

@@ -26,7 +26,7 @@ const manifest = (parts: Partial<PluginManifest>): PluginManifest =>
 const container = (): AwilixContainer => createContainer({ injectionMode: 'PROXY', strict: true })
 const always = (): boolean => true
 
-t.test('declared keys are read, undeclared ones throw with the plugin and the key', async t => {
+t.test('declared keys are read, undeclared ones throw with the plugin and the key', async (t) => {
   const services = container().register({ testAlpha: asValue({ name: 'alpha' }), testBeta: asValue({ name: 'beta' }) })
   const deps = cradleFor(services, manifest({ requires: ['testAlpha'] }), always)
   t.equal(deps.testAlpha.name, 'alpha')
@@ -36,27 +36,27 @@ t.test('declared keys are read, undeclared ones throw with the plugin and the ke
   t.throws(() => Object.assign(deps, { testAlpha: 1 }), { message: /may not set "testAlpha"/ })
 })
 
-t.test('the services can be destructured, awaited and inspected without being taken for undeclared reads', async t => {
+t.test('the services can be destructured, awaited and inspected without being taken for undeclared reads', async (t) => {
   const deps = cradleFor(container().register({ testAlpha: asValue({ name: 'alpha' }) }), manifest({ requires: ['testAlpha'] }), always)
   const { testAlpha } = await Promise.resolve(deps)
   t.equal(testAlpha.name, 'alpha')
   t.equal(JSON.stringify({ ...deps }), '{"testAlpha":{"name":"alpha"}}')
 })
 
-t.test('an optional key is undefined unless its supplier has started', async t => {
+t.test('an optional key is undefined unless its supplier has started', async (t) => {
   const services = container().register({ testAlpha: asValue({ name: 'alpha' }) })
   t.equal(cradleFor(services, manifest({ optional: ['testAlpha'] }), () => false).testAlpha, undefined)
   t.equal(cradleFor(services, manifest({ optional: ['testAlpha'] }), always).testAlpha.name, 'alpha')
 })
 
-t.test('what a plugin made is there for others under the keys of its manifest', async t => {
+t.test('what a plugin made is there for others under the keys of its manifest', async (t) => {
   const services = container()
   registerCreated(services, manifest({ provides: ['testAlpha'] }), { services: { testAlpha: { name: 'made' } } })
   t.equal(cradleFor(services, manifest({ id: 'two', requires: ['testAlpha'] }), always).testAlpha.name, 'made')
   t.throws(() => cradleFor(services, manifest({ provides: ['testAlpha'] }), always).testAlpha, { message: /reads "testAlpha", which its manifest does not declare/ }, 'its own it has already')
 })
 
-t.test('what is not in the manifest, and a promise that is not kept, are refused, and nothing is registered', async t => {
+t.test('what is not in the manifest, and a promise that is not kept, are refused, and nothing is registered', async (t) => {
   const services = container()
   const fills = { slot: 'testSlot', name: 'first' } as const
   const refused = (parts: Partial<PluginManifest>, created: Created, message: string): void => {
@@ -70,7 +70,7 @@ t.test('what is not in the manifest, and a promise that is not kept, are refused
   t.strictSame(Object.keys(services.registrations), [])
 })
 
-t.test('a slot is a map of the started fillers', async t => {
+t.test('a slot is a map of the started fillers', async (t) => {
   const services = container()
   const slot: SlotName = 'testSlot'
   for (const [n, name] of ['first', 'second', 'failed'].entries()) registerCreated(services, manifest({ id: name, fills: { slot, name } }), { filling: { n } })
@@ -80,7 +80,7 @@ t.test('a slot is a map of the started fillers', async t => {
   t.strictSame([...testSlot], [['first', { n: 0 }], ['second', { n: 1 }]])
 })
 
-t.test('an event that the manifest does not declare is neither said nor heard', async t => {
+t.test('an event that the manifest does not declare is neither said nor heard', async (t) => {
   const bus = createEventBus(pino({ level: 'silent' }))
   const services = container().register({ events: asValue(bus) })
   const eventsOf = (parts: Partial<PluginManifest>): EventBus => cradleFor(services, manifest({ requires: ['events'], ...parts }), always).events
@@ -95,7 +95,7 @@ t.test('an event that the manifest does not declare is neither said nor heard', 
   t.throws(() => eventsOf({ emits: ['test.happened'] }).on('test.happened', () => {}), { message: 'plugin one hears the event "test.happened", which its manifest does not declare in listens' })
 })
 
-t.test('what a built-in plugin hears, a built-in plugin says', async t => {
+t.test('what a built-in plugin hears, a built-in plugin says', async (t) => {
   const plugins = await Promise.all([...await findBuiltIns(builtInFolder)].map(async ([id, file]) => await importPlugin(id, file)))
   const said = new Set(plugins.flatMap(({ manifest: { emits = [] } }) => emits))
   for (const { manifest: { id, listens = [] } } of plugins) t.strictSame(listens.filter(name => !said.has(name)), [], id)

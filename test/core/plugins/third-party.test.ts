@@ -14,7 +14,7 @@ declare module '../../../core/plugins/manifest.ts' {
   interface Cradle { readonly greeter: { greet (name: string): string } }
 }
 
-t.test('a third party\'s plugin adds a route and a service', async t => {
+t.test('a third party\'s plugin adds a route and a service', async (t) => {
   const folder = await temporaryFolder(t)
   const readme = await readFile(join(packageRoot, 'core/README.md'), 'utf8')
   const block = (language: string): string => {
@@ -47,7 +47,7 @@ t.test('a third party\'s plugin adds a route and a service', async t => {
   t.match(lines.join(''), /"sample":"Good day, world!".*greeter is gone/s)
 })
 
-t.test('a plugin\'s groups are in the document before core\'s, and its routes are in theirs', async t => {
+t.test('a plugin\'s groups are in the document before core\'s, and its routes are in theirs', async (t) => {
   const tags = [{ name: 'parts', description: 'What things are made of' }, { name: 'things', description: 'What there is', place: 1 }, { name: 'keys', description: 'Not those of core' }]
   const plugin: Plugin = {
     manifest: { id: 'things', provides: [], requires: [], tags, config: Type.Object({}, { additionalProperties: false }) },
@@ -63,7 +63,7 @@ t.test('a plugin\'s groups are in the document before core\'s, and its routes ar
   await t.rejects(bareApp(t, {}, { plugins: [{ manifest: { ...plugin.manifest, tags: [{ name: '', description: '' }] } }] }), /manifest\.tags\.0\.name/)
 })
 
-t.test('a command that is missing is told with the package that the plugin\'s manifest names', async t => {
+t.test('a command that is missing is told with the package that the plugin\'s manifest names', async (t) => {
   let said = ''
   const plugin: Plugin = {
     manifest: { id: 'runner', provides: [], requires: ['commands'], hostPackages: [{ name: 'its-package', commands: ['its-command'] }], config: Type.Object({}, { additionalProperties: false }) },

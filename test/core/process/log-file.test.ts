@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { boundLog, wordsAfter } from '../../../core/process/log-file.ts'
 
-void t.test('a log that has grown too long is emptied, and one old copy of it is kept', async (t) => {
+t.test('a log that has grown too long is emptied, and one old copy of it is kept', async (t) => {
   const folder = t.testdir({ 'x.log': 'x' })
   const log = join(folder, 'x.log')
   await boundLog(log, 1000)
@@ -19,7 +19,7 @@ void t.test('a log that has grown too long is emptied, and one old copy of it is
   t.same(await readdir(folder), ['x.log', 'x.log.1'], 'one that is not there is left so')
 })
 
-void t.test('of what a process said the last lines since its start are told, and of much only the end is read', async (t) => {
+t.test('of what a process said the last lines since its start are told, and of much only the end is read', async (t) => {
   const log = join(t.testdir({ 'x.log': 'before\n' }), 'x.log')
   t.equal(await wordsAfter(log, 7), 'it printed nothing')
   await writeFile(log, `before\n${'line\n'.repeat(10_000)}last\n`)

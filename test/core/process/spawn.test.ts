@@ -18,7 +18,7 @@ async function start (t: Test, command: Omit<BackgroundCommand, 'log'> & { log?:
 const held = setInterval(() => {}, 60_000)
 t.teardown(() => { clearInterval(held) })
 
-void t.test('it works in its folder with its own variables, a small environment, and nothing open but its log', async (t) => {
+t.test('it works in its folder with its own variables, a small environment, and nothing open but its log', async (t) => {
   const folder = t.testdir({ work: {}, other: '' })
   const other = { path: join(folder, 'other'), handle: await openFile(join(folder, 'other'), 'r') }
   t.teardown(async () => { await other.handle.close() })
@@ -40,7 +40,7 @@ void t.test('it works in its folder with its own variables, a small environment,
   t.equal(Number(session), pid, 'in a session of its own, so that what ends this one\'s does not end it')
 })
 
-void t.test('how it ended and what it said last is known', async (t) => {
+t.test('how it ended and what it said last is known', async (t) => {
   const folder = t.testdir({ 'its.log': 'of another one\n' })
   const { background } = await start(t, { file: 'sh', args: ['-c', 'echo one; echo two >&2; exit 3'], folder, log: join(folder, 'its.log') })
   t.equal(await background.ended, 'exit code 3')
@@ -53,14 +53,14 @@ void t.test('how it ended and what it said last is known', async (t) => {
   t.match(await none.ended, /ENOENT/)
 })
 
-void t.test('a link in the place of its log is not followed', async (t) => {
+t.test('a link in the place of its log is not followed', async (t) => {
   const folder = t.testdir({ other: 'x' })
   await symlink(join(folder, 'other'), join(folder, 'its.log'))
   await t.rejects(spawnBackground({ file: 'true', args: [], folder, log: join(folder, 'its.log') }), { code: 'ELOOP' })
   t.equal(await readFile(join(folder, 'other'), 'utf8'), 'x')
 })
 
-void t.test('a socket to it is handed over, and what was opened for it is closed here', async (t) => {
+t.test('a socket to it is handed over, and what was opened for it is closed here', async (t) => {
   let closed = 0
   const { background: { stream, ended } } = await start(t, {
     file: 'sh', args: ['-c', 'read line <&3; echo "heard $line" >&3'], folder: t.testdir({}),

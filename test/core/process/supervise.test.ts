@@ -8,7 +8,7 @@ import { untilAnswering } from '../../../core/process/until-answering.ts'
 
 const tracking = { processes: createProcessRegister(), plugin: 'tests', name: 'counter', identity: () => undefined }
 
-void t.test('what has ended is started again until it starts, and left alone once nobody cares for it any more', async (t) => {
+t.test('what has ended is started again until it starts, and left alone once nobody cares for it any more', async (t) => {
   const lines: string[] = []
   const log = pino({}, { write: (line: string) => { lines.push(line) } })
   const over = new AbortController()
@@ -32,7 +32,7 @@ void t.test('what has ended is started again until it starts, and left alone onc
   t.equal(lines.filter((line) => line.includes('the counter could not be started') && line.includes('not yet')).length, 1)
 })
 
-void t.test('the care ends while it waits to start it', async (t) => {
+t.test('the care ends while it waits to start it', async (t) => {
   const over = new AbortController()
   let starts = 0
   await supervise({
@@ -48,7 +48,7 @@ void t.test('the care ends while it waits to start it', async (t) => {
   t.equal(starts, 3)
 })
 
-void t.test('people see what is kept running: whether it runs, how often it was started again and why, and no longer when nobody keeps it', async (t) => {
+t.test('people see what is kept running: whether it runs, how often it was started again and why, and no longer when nobody keeps it', async (t) => {
   const processes = createProcessRegister()
   const over = new AbortController()
   let identity = readIdentity(process.pid)
@@ -78,7 +78,7 @@ void t.test('people see what is kept running: whether it runs, how often it was 
   t.same(processes.list(), [])
 })
 
-void t.test('a wait for an answer tells one that is gone from one that is silent, and ends with its signal', async (t) => {
+t.test('a wait for an answer tells one that is gone from one that is silent, and ends with its signal', async (t) => {
   let looks = 0
   const wait = { answers: async () => ++looks === 3, isThere: () => true, withinMs: 60_000, signal: new AbortController().signal }
   t.equal(await untilAnswering(wait), 'answers')

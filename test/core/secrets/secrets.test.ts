@@ -35,7 +35,7 @@ function refusal (t: Test, open: () => string): string {
   throw new Error('it opened')
 }
 
-void t.test('what was sealed opens again, also in the next server, and never looks the same twice', async (t) => {
+t.test('what was sealed opens again, also in the next server, and never looks the same twice', async (t) => {
   const { dataDir } = await dataFolder(t)
   const secrets = await openSecrets(dataDir)
   for (const text of [SECRET, '', 'x'.repeat(100_000)]) t.equal((await openSecrets(dataDir)).open('egress', secrets.seal('egress', text)), text)
@@ -45,7 +45,7 @@ void t.test('what was sealed opens again, also in the next server, and never loo
   t.notMatch(Buffer.from(sealed.split('.')[2] ?? '', 'base64url').toString('latin1'), /sk-live/)
 })
 
-void t.test('it opens for no other purpose, under no other key, and not when a byte has changed', async (t) => {
+t.test('it opens for no other purpose, under no other key, and not when a byte has changed', async (t) => {
   const secrets = createSecrets(Buffer.alloc(KEY_BYTES, 1))
   const sealed = secrets.seal('egress', SECRET)
   t.match(refusal(t, () => secrets.open('builds', sealed)), /for another purpose/)
@@ -57,7 +57,7 @@ void t.test('it opens for no other purpose, under no other key, and not when a b
   for (const text of ['', 'v1', SECRET, `${sealed}A`, sealed.slice(0, -1), 'v2' + sealed.slice(2), `${sealed.slice(0, 20)}AAAA`]) refusal(t, () => secrets.open('egress', text))
 })
 
-void t.test('the key is made once, for the server alone', async (t) => {
+t.test('the key is made once, for the server alone', async (t) => {
   const { keys, file } = await dataFolder(t)
   const made = await Promise.all(Array.from({ length: 8 }, async () => await openKey(file)))
   t.equal(new Set(made.map((key) => key.toString('hex'))).size, 1, 'whoever is first')
@@ -67,7 +67,7 @@ void t.test('the key is made once, for the server alone', async (t) => {
   t.equal(size, KEY_BYTES)
 })
 
-void t.test('a key that others can read, or that is none, stops the start with what to do', async (t) => {
+t.test('a key that others can read, or that is none, stops the start with what to do', async (t) => {
   const { dataDir, file } = await dataFolder(t)
   await openKey(file)
   for (const mode of [0o640, 0o604, 0o660, 0o644]) {
@@ -89,14 +89,14 @@ void t.test('a key that others can read, or that is none, stops the start with w
   await t.rejects(openKey(file), { message: /is not a file/ })
 })
 
-void t.test('a key of another user is refused', { skip: process.getuid?.() === 0 ? false : 'needs root to give a file away' }, async (t) => {
+t.test('a key of another user is refused', { skip: process.getuid?.() === 0 ? false : 'needs root to give a file away' }, async (t) => {
   const { file } = await dataFolder(t)
   await openKey(file)
   await chown(file, 65_534, 65_534)
   await t.rejects(openKey(file), { message: new RegExp(`^${file} belongs to user 65534 instead of 0: .*chown 0`) })
 })
 
-void t.test('a server that is killed while it makes the key leaves none, or a whole one', async (t) => {
+t.test('a server that is killed while it makes the key leaves none, or a whole one', async (t) => {
   const { keys, file } = await dataFolder(t)
   // Wherever it is: each child is killed a little later than the one before.
   for (let delayMs = 0; delayMs < 12; delayMs += 1) {
@@ -114,7 +114,7 @@ void t.test('a server that is killed while it makes the key leaves none, or a wh
   }
 })
 
-void t.test('what a kill leaves under a temporary name does not matter', async (t) => {
+t.test('what a kill leaves under a temporary name does not matter', async (t) => {
   const { file } = await dataFolder(t)
   await writeFile(`${file}.0000.tmp`, 'half')
   t.equal((await openKey(file)).length, KEY_BYTES)

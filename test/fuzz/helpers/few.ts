@@ -8,7 +8,7 @@ export async function runFew (t: Test, { areSlow, few }: { readonly areSlow: boo
   for (const [name, file] of await findTargets()) {
     const { fuzz }: { fuzz: Fuzz } = await import(file.href)
     if ((fuzz.isSlow ?? false) !== areSlow) continue
-    await t.test(`fuzzing finds nothing where it found something once, nor with the first ${few} seeds: ${name}`, async t => {
+    await t.test(`fuzzing finds nothing where it found something once, nor with the first ${few} seeds: ${name}`, async (t) => {
       const run = await fuzz.start(work => t.teardown(work))
       for (const seed of [...fuzz.seeds, ...Array.from({ length: few }, (_, index) => index)]) {
         const { input, fault } = await run(new Random(seed))

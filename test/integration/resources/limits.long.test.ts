@@ -23,7 +23,7 @@ const folders = (found: Place): string[] => [...new Set([...Object.values(found.
 
 t.teardown(async () => { if ('version' in place) for (const folder of folders(place)) await rmdir(folder) })
 
-void t.test('limits of machines', { timeout: 900_000 }, async (t) => {
+t.test('limits of machines', { timeout: 900_000 }, async (t) => {
   const server = await startTestServer(t, { plugins: { resources: sectionOf({ cpuOverhead: 1 }) } })
   const image = await push(server, await busyboxImage(), 'limits/busybox:latest')
   await t.test('disks together are as fast as disk_io_bps says, and stay so in every state', async (t) => { await disks(t, server, image) })

@@ -10,7 +10,7 @@ import { externalProxy } from '../../../plugins/egress/process/proxy-process.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, until } from './stage.ts'
 
-void t.test('it is told its policies whenever it comes back, and outlives the server', { skip: skipReason() }, async (t) => {
+t.test('it is told its policies whenever it comes back, and outlives the server', { skip: skipReason() }, async (t) => {
   const stage = await setStage(t)
   await stage.network.proxyPlace()
   const folder = join(stage.world.folder, 'external')

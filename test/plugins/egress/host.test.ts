@@ -31,7 +31,7 @@ async function end ({ network, world }: EgressStage, server: Server): Promise<vo
   if ((await world.ip('netns', 'list')).includes(world.namespace)) throw new Error('the namespace is still there')
 }
 
-void t.test('without a way out, a mediated guest and its proxy leave the host byte for byte as it was', { skip }, async (t) => {
+t.test('without a way out, a mediated guest and its proxy leave the host byte for byte as it was', { skip }, async (t) => {
   const stage = await setStage(t, { uplink: 'none' })
   await stage.world.addOutside()
   const before = await hostState(stage.world)
@@ -42,7 +42,7 @@ void t.test('without a way out, a mediated guest and its proxy leave the host by
   t.same(await hostState(stage.world), before, 'and afterwards')
 })
 
-void t.test('with a way out, a mediated guest and its proxy add nothing to the documented lines', { skip }, async (t) => {
+t.test('with a way out, a mediated guest and its proxy add nothing to the documented lines', { skip }, async (t) => {
   const stage = await setStage(t, { uplink: 'wan' })
   const { world } = stage
   await world.addOutside()
@@ -74,7 +74,7 @@ async function census ({ world, client, paths }: EgressStage, server: Server): P
   ]
 }
 
-void t.test(`${COUNT} instances' worth of addresses and TAPs, created and deleted in a loop, leave no TAP, address, rule, class, connection, policy or file behind`, { skip, timeout: 240_000 }, async (t) => {
+t.test(`${COUNT} instances' worth of addresses and TAPs, created and deleted in a loop, leave no TAP, address, rule, class, connection, policy or file behind`, { skip, timeout: 240_000 }, async (t) => {
   const stage = await setStage(t, { uplink: 'none' })
   const { world, network } = stage
   const server = await stage.server()

@@ -11,7 +11,7 @@ import { setStage, specOf, until } from './stage.ts'
 
 const PROGRAM = fileURLToPath(new URL('programs/server.js', import.meta.url))
 
-void t.test('whenever it is killed, the next one has exactly the policies of the VMs that run, and one proxy', { skip: skipReason(), timeout: 200_000 }, async (t) => {
+t.test('whenever it is killed, the next one has exactly the policies of the VMs that run, and one proxy', { skip: skipReason(), timeout: 200_000 }, async (t) => {
   const stage = await setStage(t)
   const { world, paths, network } = stage
   const { uid } = await resolveUser(undefined, world.folder, world.commands)

@@ -23,7 +23,7 @@ async function theProxyOf (stage: EgressStage): Promise<ProcessIdentity> {
   return proxy
 }
 
-void t.test('it has a user of its own and no power, in the namespace, and nothing of the server open', { skip }, async (t) => {
+t.test('it has a user of its own and no power, in the namespace, and nothing of the server open', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.authority()
@@ -46,7 +46,7 @@ void t.test('it has a user of its own and no power, in the namespace, and nothin
   }
 })
 
-void t.test('killed, it is there again with its policy', { skip }, async (t) => {
+t.test('killed, it is there again with its policy', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.enforce('a', '10.100.0.2', specOf(server))
@@ -67,7 +67,7 @@ void t.test('killed, it is there again with its policy', { skip }, async (t) => 
   t.notMatch(await readFile(stage.paths.log, 'utf8'), /real-value/)
 })
 
-void t.test('it outlives its server; the next one takes it over with the same epochs, and tells it what has changed', { skip }, async (t) => {
+t.test('it outlives its server; the next one takes it over with the same epochs, and tells it what has changed', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   const spec = specOf(first)
@@ -93,7 +93,7 @@ void t.test('it outlives its server; the next one takes it over with the same ep
   t.ok(((await stage.client.state()).revision ?? 0) > (revision ?? 0), 'revisions go on')
 })
 
-void t.test('one that nobody needs ends with its server; one that is needed stays, unless VMs end too', { skip }, async (t) => {
+t.test('one that nobody needs ends with its server; one that is needed stays, unless VMs end too', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   await first.egress.authority()
@@ -112,7 +112,7 @@ void t.test('one that nobody needs ends with its server; one that is needed stay
   t.notOk(isAlive(busy))
 })
 
-void t.test('with nobody to look after, none is started, and one of before is told that all is over', { skip }, async (t) => {
+t.test('with nobody to look after, none is started, and one of before is told that all is over', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   t.same(await proxiesOf(stage), [])
@@ -123,7 +123,7 @@ void t.test('with nobody to look after, none is started, and one of before is to
   t.pass()
 })
 
-void t.test('another configuration replaces it, in good order', { skip }, async (t) => {
+t.test('another configuration replaces it, in good order', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   const spec = specOf(first)
@@ -137,7 +137,7 @@ void t.test('another configuration replaces it, in good order', { skip }, async 
   t.not((await theProxyOf(stage)).pid, before.pid)
 })
 
-void t.test('when it cannot start, callers hear its own words, and it is tried again', { skip }, async (t) => {
+t.test('when it cannot start, callers hear its own words, and it is tried again', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.authority()
@@ -152,7 +152,7 @@ void t.test('when it cannot start, callers hear its own words, and it is tried a
   t.equal((await stage.client.state()).vms, 1)
 })
 
-void t.test('what belongs to a user of before is handed over to the new one', { skip }, async (t) => {
+t.test('what belongs to a user of before is handed over to the new one', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   const { certificate } = await first.egress.authority()
@@ -169,7 +169,7 @@ void t.test('what belongs to a user of before is handed over to the new one', { 
   await t.rejects(resolveUser('no-such-user-here', '/x', stage.world.commands), /has no user no-such-user-here/)
 })
 
-void t.test('one that hangs is ended and started again', { skip, timeout: 240_000 }, async (t) => {
+t.test('one that hangs is ended and started again', { skip, timeout: 240_000 }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.enforce('a', '10.100.0.2', specOf(server))

@@ -17,7 +17,7 @@ async function build (t: { teardown (work: () => unknown): void }, dataDir: stri
   return app
 }
 
-void t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
+t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
   const dataDir = t.testdir()
   const app = await build(t, dataDir, { plugins: [networking, plugin] })
   await app.start({ listen: false })
@@ -26,13 +26,13 @@ void t.test('a server with the plugin starts at once and makes nothing', { skip:
   t.notOk(existsSync(`/run/netns/${namespaceOf(dataDir)}`))
 })
 
-void t.test('without a network for guests it is skipped, and says so', async (t) => {
+t.test('without a network for guests it is skipped, and says so', async (t) => {
   const app = await build(t, t.testdir(), { plugins: [plugin] })
   await app.start({ listen: false })
   t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'skipped', reason: /the plugin networking does not run/ })
 })
 
-void t.test('settings that the proxy could not use stop the start, not the first guest', { skip: skipReason() }, async (t) => {
+t.test('settings that the proxy could not use stop the start, not the first guest', { skip: skipReason() }, async (t) => {
   for (const [config, message] of [
     [{ deny: ['10.0.0.0/40'] }, /egress\.config\.deny\.0: 10\.0\.0\.0\/40 is not an address range/],
     [{ allowPrivate: ['10.0.0.0/8', '1.2.3'] }, /egress\.config\.allowPrivate\.1/],
@@ -44,7 +44,7 @@ void t.test('settings that the proxy could not use stop the start, not the first
   }
 })
 
-void t.test('a proxy that systemd runs needs the place of its socket', { skip: skipReason() }, async (t) => {
+t.test('a proxy that systemd runs needs the place of its socket', { skip: skipReason() }, async (t) => {
   const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy: { manage: false } } } } })
   await t.rejects(app.start({ listen: false }), { message: /plugins\.egress\.config\.proxy\.controlSocket/ })
 })

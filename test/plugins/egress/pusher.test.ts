@@ -84,7 +84,7 @@ async function withMany (count = 100): Promise<Stage> {
   return made
 }
 
-void t.test('after everything, a proxy is told what differs, and only that is opened for it', async (t) => {
+t.test('after everything, a proxy is told what differs, and only that is opened for it', async (t) => {
   const { proxy, pusher, vms, denied, composed } = await withMany()
   t.notOk('base' in (proxy.sent[0] ?? {}))
   const before = composed()
@@ -107,7 +107,7 @@ void t.test('after everything, a proxy is told what differs, and only that is op
   t.equal(proxy.sent.filter((sent) => !('base' in sent)).length, 1)
 })
 
-void t.test('a proxy of a version before is told everything, each time, and its successor what differs', async (t) => {
+t.test('a proxy of a version before is told everything, each time, and its successor what differs', async (t) => {
   const { proxy, pusher, vms } = await withMany(3)
   proxy.takesChanges = false
   proxy.sent.length = 0
@@ -126,7 +126,7 @@ void t.test('a proxy of a version before is told everything, each time, and its 
   t.same(proxy.ids, ['vm-0', 'vm-2'])
 })
 
-void t.test('where it is not certain what the proxy has, it is told everything', async (t) => {
+t.test('where it is not certain what the proxy has, it is told everything', async (t) => {
   const { proxy, pusher, vms } = await withMany(3)
   const cases: Record<string, () => void> = {
     'it has begun anew': () => { proxy.book = new PolicyBook(); pusher.down(); pusher.up(null) },
@@ -149,7 +149,7 @@ void t.test('where it is not certain what the proxy has, it is told everything',
   }
 })
 
-void t.test('a VM whose new policy is refused loses the one of before, and nobody else does', async (t) => {
+t.test('a VM whose new policy is refused loses the one of before, and nobody else does', async (t) => {
   const { proxy, pusher, vms } = await withMany(3)
   const [rule] = policyOf('vm-1', 1).rules
   vms.set('vm-1', { ...policyOf('vm-1', 1), rules: rule === undefined ? [] : [{ ...rule, header: 'Host' }] })
@@ -163,7 +163,7 @@ void t.test('a VM whose new policy is refused loses the one of before, and nobod
   t.same(proxy.ids, ['vm-0', 'vm-1', 'vm-2'])
 })
 
-void t.test('what changes while a push is on its way is in the next one', async (t) => {
+t.test('what changes while a push is on its way is in the next one', async (t) => {
   const { proxy, pusher, vms } = await withMany(3)
   const before = proxy.sent.length
   const pushes = Array.from({ length: 50 }, async (_, index) => {
@@ -179,7 +179,7 @@ void t.test('what changes while a push is on its way is in the next one', async 
   t.same(proxy.ids, [...vms.keys()].toSorted((a, b) => a < b ? -1 : 1))
 })
 
-void t.test('whether traces are taken is told with everything, and what differs leaves it as it is', async (t) => {
+t.test('whether traces are taken is told with everything, and what differs leaves it as it is', async (t) => {
   const { proxy, pusher, vms, trace } = await withMany(3)
   for (const tracing of [{ passTraceparent: false }, { passTraceparent: true }, undefined]) {
     trace(tracing)
@@ -193,7 +193,7 @@ void t.test('whether traces are taken is told with everything, and what differs 
   }
 })
 
-void t.test('a proxy from before traces gets the policy without them, and is asked for them anew when another one answers', async (t) => {
+t.test('a proxy from before traces gets the policy without them, and is asked for them anew when another one answers', async (t) => {
   const { proxy, pusher, trace, lines } = await withMany(3)
   proxy.takesTracing = false
   trace({ passTraceparent: false })

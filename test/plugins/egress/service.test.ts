@@ -9,7 +9,7 @@ import { setStage, specOf, until } from './stage.ts'
 
 const skip = skipReason()
 
-void t.test('a policy is enforced once the call has resolved, and lifted', { skip }, async (t) => {
+t.test('a policy is enforced once the call has resolved, and lifted', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.enforce('a', '10.100.0.2', specOf(server))
@@ -26,7 +26,7 @@ void t.test('a policy is enforced once the call has resolved, and lifted', { ski
   t.same(await server.egress.audit('a', { limit: 10 }), { entries: [], next: 0 })
 })
 
-void t.test('guests are given the proxy\'s certificate, its hash, and a bundle that holds it', { skip }, async (t) => {
+t.test('guests are given the proxy\'s certificate, its hash, and a bundle that holds it', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   const began = performance.now()
@@ -42,7 +42,7 @@ void t.test('guests are given the proxy\'s certificate, its hash, and a bundle t
   t.same(await (await stage.server()).egress.authority(), authority, 'the same for the next server')
 })
 
-void t.test('200 VMs that start at once need a few revisions', { skip }, async (t) => {
+t.test('200 VMs that start at once need a few revisions', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.authority()
@@ -60,7 +60,7 @@ void t.test('200 VMs that start at once need a few revisions', { skip }, async (
   t.equal((await stage.client.state()).vms, 0)
 })
 
-void t.test('new values are enforced once the call has resolved, under the same epoch', { skip }, async (t) => {
+t.test('new values are enforced once the call has resolved, under the same epoch', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   const spec = specOf(server)
@@ -74,7 +74,7 @@ void t.test('new values are enforced once the call has resolved, under the same 
   t.not((await server.repository.all())[0]?.epoch, before?.epoch, 'a VM that starts anew is another machine')
 })
 
-void t.test('a proxy that is ahead of the database is overtaken', { skip }, async (t) => {
+t.test('a proxy that is ahead of the database is overtaken', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.authority()
@@ -85,7 +85,7 @@ void t.test('a proxy that is ahead of the database is overtaken', { skip }, asyn
   t.ok((revision ?? 0) > 5000)
 })
 
-void t.test('a VM that takes over an address is the only one that has it', { skip }, async (t) => {
+t.test('a VM that takes over an address is the only one that has it', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.enforce('a', '10.100.0.2', specOf(server))
@@ -94,7 +94,7 @@ void t.test('a VM that takes over an address is the only one that has it', { ski
   t.same((await server.repository.all()).map(({ instanceId }) => instanceId), ['b'])
 })
 
-void t.test('a policy that the proxy does not take keeps nobody else from theirs', { skip }, async (t) => {
+t.test('a policy that the proxy does not take keeps nobody else from theirs', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   await server.egress.enforce('good', '10.100.0.2', specOf(server))
@@ -106,7 +106,7 @@ void t.test('a policy that the proxy does not take keeps nobody else from theirs
   t.equal((await stage.client.state()).vms, 2)
 })
 
-void t.test('a value that cannot be opened is refused by the proxy, and does not stop the VM', { skip }, async (t) => {
+t.test('a value that cannot be opened is refused by the proxy, and does not stop the VM', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   const spec = specOf(server)
@@ -117,7 +117,7 @@ void t.test('a value that cannot be opened is refused by the proxy, and does not
   t.notMatch(server.log(), /from-another-key/)
 })
 
-void t.test('a VM is lifted also while the proxy is down, and no later proxy knows it', { skip }, async (t) => {
+t.test('a VM is lifted also while the proxy is down, and no later proxy knows it', { skip }, async (t) => {
   const stage = await setStage(t)
   let isBroken = false
   const server = await stage.server({
@@ -143,7 +143,7 @@ void t.test('a VM is lifted also while the proxy is down, and no later proxy kno
   t.same((await server.repository.all()).map(({ instanceId }) => instanceId), ['b'])
 })
 
-void t.test('the proxy\'s figures are among the server\'s, and none are shown that are not of this moment', { skip }, async (t) => {
+t.test('the proxy\'s figures are among the server\'s, and none are shown that are not of this moment', { skip }, async (t) => {
   const stage = await setStage(t)
   const server = await stage.server()
   const registry = new Registry()

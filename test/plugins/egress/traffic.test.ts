@@ -51,7 +51,7 @@ async function setScene (t: Test): Promise<Scene> {
 /** of curl: the connection was ended in the handshake, reset, or refused */
 const NO_WAY_OUT = /^curl (7|35|56|52)$/
 
-void t.test('the origin sees the credential from the moment that a policy is enforced until it is lifted', { skip }, async (t) => {
+t.test('the origin sees the credential from the moment that a policy is enforced until it is lifted', { skip }, async (t) => {
   const { server, guest, ask } = await setScene(t)
   t.match(await ask(), NO_WAY_OUT, 'before')
   const spec = specOf(server, 'first-value')
@@ -70,7 +70,7 @@ void t.test('the origin sees the credential from the moment that a policy is enf
   t.match(await ask(), NO_WAY_OUT, 'after')
 })
 
-void t.test('an address that becomes the host\'s own is reached no more', { skip }, async (t) => {
+t.test('an address that becomes the host\'s own is reached no more', { skip }, async (t) => {
   const { stage, server, guest, ask } = await setScene(t)
   await server.egress.enforce('a', guest.address.ip, specOf(server, 'the-value'))
   t.equal(await ask(), 'Bearer the-value')
@@ -81,7 +81,7 @@ void t.test('an address that becomes the host\'s own is reached no more', { skip
   t.match(await ask(), /own_address/)
 })
 
-void t.test('a proxy that was killed under a guest lets it out again by its policy, and by nothing else', { skip }, async (t) => {
+t.test('a proxy that was killed under a guest lets it out again by its policy, and by nothing else', { skip }, async (t) => {
   const { stage, server, guest, ask } = await setScene(t)
   const { world, paths } = stage
   await server.egress.enforce('a', guest.address.ip, specOf(server, 'the-value'))

@@ -31,7 +31,7 @@ function refusal (t: { equal (a: unknown, b: unknown): unknown, notMatch (a: str
   return 'it was taken'
 }
 
-void t.test('headers that belong to the transport, and what is none', (t) => {
+t.test('headers that belong to the transport, and what is none', (t) => {
   for (const header of ['Host', 'content-length', 'Transfer-Encoding', 'Transfer_Encoding', 'Connection', 'Proxy-Authorization', 'X-Forwarded-For', 'Sec-WebSocket-Key', 'Expect', 'TE', '', 'A B', 'X:Y', 'X\r\nY', 'ü', '__proto__', 'x'.repeat(257)]) {
     t.match(refusal(t, () => prepare({ OPENAI: credential(rule('X-Fine'), rule(header)) })), /^credentials\.OPENAI\.inject\[1\]\.as\.header: /, JSON.stringify(header))
   }
@@ -39,7 +39,7 @@ void t.test('headers that belong to the transport, and what is none', (t) => {
   t.end()
 })
 
-void t.test('patterns of hosts that are too wide, or none', (t) => {
+t.test('patterns of hosts that are too wide, or none', (t) => {
   for (const host of ['*', '*.com', 'a.*.b', '*.*.example.com', 'a*.example.com', '*example.com', '', '.', 'example..com', 'example.com.', '-a.example.com', '127.0.0.1', '[::1]', '::1', '0x7f.1', 'exa mple.com', 'example.com:443', 'https://example.com', 'ünïcode.com', 'a'.repeat(64) + '.com', `${'a.'.repeat(200)}com`, 'x'.repeat(300)]) {
     t.match(refusal(t, () => prepare({ OPENAI: credential(rule('Authorization', ['good.example.com', host])) })), /^credentials\.OPENAI\.inject\[0\]\.hosts\[1\]: /, JSON.stringify(host))
   }
@@ -49,7 +49,7 @@ void t.test('patterns of hosts that are too wide, or none', (t) => {
   t.end()
 })
 
-void t.test('formats', (t) => {
+t.test('formats', (t) => {
   for (const format of ['', 'Bearer', 'Bearer $value', 'Bearer ${VALUE}', 'a\n${value}', 'a\r${value}', '\0${value}', ' ${value}', '${value} ', '€${value}', `${'x'.repeat(4096)}\${value}`]) {
     t.match(refusal(t, () => prepare({ OPENAI: credential(rule('Authorization', undefined, format)) })), /^credentials\.OPENAI\.inject\[0\]\.as\.format: /, JSON.stringify(format.slice(0, 20)))
   }
@@ -57,7 +57,7 @@ void t.test('formats', (t) => {
   t.end()
 })
 
-void t.test('names and sources', (t) => {
+t.test('names and sources', (t) => {
   for (const name of ['', '1A', 'A-B', 'A B', 'A=B', 'ü', '__proto__', 'A'.repeat(256)]) t.match(refusal(t, () => prepare(Object.fromEntries([[name, credential()]]))), /^credentials: ".*" is no name for a variable/, name)
   for (const env of ['', 'A B', '__proto__']) t.match(refusal(t, () => prepare({ OPENAI: { ...credential(), source: { env } } })), /^credentials\.OPENAI\.source\.env: /)
   const without: Readonly<Record<string, string>>[] = [{}, { KEY: '' }, { OTHER: 'x' }]
@@ -68,7 +68,7 @@ void t.test('names and sources', (t) => {
   t.end()
 })
 
-void t.test('values that no header can hold are named by their variable, also in a rotation', (t) => {
+t.test('values that no header can hold are named by their variable, also in a rotation', (t) => {
   const spec = prepare({ OPENAI: credential() })
   for (const value of ['sk-live\n', 'sk-live\r\nX: y', '\0sk-live', ' sk-live', 'sk-live\t', 'sk-live\x7f', 'sk-live€', `sk-live${'x'.repeat(16_384)}`, 'mock-OPENAI']) {
     t.match(refusal(t, () => prepare({ OPENAI: credential() }, { KEY: value })), /^env\.KEY: /, JSON.stringify(value.slice(0, 20)))
@@ -82,7 +82,7 @@ void t.test('values that no header can hold are named by their variable, also in
   t.end()
 })
 
-void t.test('a policy that would leave no room for those of other VMs', (t) => {
+t.test('a policy that would leave no room for those of other VMs', (t) => {
   const many = credential(...Array.from({ length: 8 }, (_, index) => rule(`X-${index}`)))
   t.match(refusal(t, () => prepare({ OPENAI: many }, { KEY: `sk-live${'x'.repeat(10_000)}` })), /^credentials: the rules with their hosts and values take \d+ bytes together/)
   const spec = prepare({ OPENAI: many })
@@ -90,7 +90,7 @@ void t.test('a policy that would leave no room for those of other VMs', (t) => {
   t.end()
 })
 
-void t.test('two rules of equal precision that would set one header for one host are refused, and both are named; the more precise of two is no clash', (t) => {
+t.test('two rules of equal precision that would set one header for one host are refused, and both are named; the more precise of two is no clash', (t) => {
   const both = (one: ReturnType<typeof rule>, other: ReturnType<typeof rule>): string => refusal(t, () => prepare({ A: credential(one), B: credential(other) }))
   const clash = /^credentials\.B\.inject\[0\]\.as\.header: credentials\.A\.inject\[0\]\.as\.header sets the same header/
   t.match(both(rule('Authorization'), rule('authorization')), clash)
@@ -105,7 +105,7 @@ void t.test('two rules of equal precision that would set one header for one host
   t.end()
 })
 
-void t.test('what is stored holds no value, and makes what the proxy takes', (t) => {
+t.test('what is stored holds no value, and makes what the proxy takes', (t) => {
   const credentials = { OPENAI: credential(rule('Authorization', ['api.openai.com', '*.openai.com'])), GITHUB: { source: { env: 'GITHUB' }, inject: [rule('X-Token', undefined, '${value}')] } }
   const spec = prepare(credentials, { KEY: SECRET, GITHUB: 'ghp-live', OPEN: 'yes' }, 'http_https_only')
   const stored = JSON.stringify(spec)
@@ -135,14 +135,14 @@ void t.test('what is stored holds no value, and makes what the proxy takes', (t)
   t.end()
 })
 
-void t.test('of other variables for a copy some are values of credentials, and the others the guest\'s', (t) => {
+t.test('of other variables for a copy some are values of credentials, and the others the guest\'s', (t) => {
   const spec = prepare({ OPENAI: credential(rule('X')), KEY2: { source: { env: 'KEY2' }, inject: [rule('Y')] } }, { KEY: SECRET, KEY2: SECRET })
   t.same(divideEnvironment(spec, { KEY: 'a', KEY2: 'b', OPEN: 'c', constructor: 'd' }), { values: { KEY: 'a', KEY2: 'b' }, variables: { OPEN: 'c', constructor: 'd' } })
   t.match(refusal(t, () => divideEnvironment(spec, { OPENAI: 'sk-live' })), /^env\.OPENAI: .* in KEY$/)
   t.end()
 })
 
-void t.test('the guest sees mocks, and no source by whatever name', (t) => {
+t.test('the guest sees mocks, and no source by whatever name', (t) => {
   const credentials = { OPENAI: credential(), KEY2: { source: { env: 'KEY2' }, inject: [rule('X')] } }
   const spec = prepare(credentials, { KEY: SECRET, KEY2: SECRET, PATH: '/bin', OPENAI: 'overridden' })
   t.same(guestEnvironment(spec, { KEY: SECRET, KEY2: SECRET, PATH: '/bin', OPENAI: 'overridden' }), { PATH: '/bin', OPENAI: 'mock-OPENAI', KEY2: 'mock-KEY2' })
@@ -150,7 +150,7 @@ void t.test('the guest sees mocks, and no source by whatever name', (t) => {
   t.end()
 })
 
-void t.test('the largest list of rules is checked while nobody waits', (t) => {
+t.test('the largest list of rules is checked while nobody waits', (t) => {
   const rules = Array.from({ length: 256 }, (_, at) => rule('Authorization', Array.from({ length: 256 }, (_, host) => `h${host}.r${at}.example.com`)))
   const credentials = Object.fromEntries([0, 64, 128, 192].map((from) => [`KEY_${from}`, credential(...rules.slice(from, from + 64))]))
   const limit = limitMs()

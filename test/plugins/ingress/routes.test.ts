@@ -28,7 +28,7 @@ async function start (t: Test, options: StartOptions = {}): Promise<TestApp & { 
   return { ...app, port }
 }
 
-void t.test('the SDK makes, lists, shows and deletes ingresses', { skip: skipReason() }, async (t) => {
+t.test('the SDK makes, lists, shows and deletes ingresses', { skip: skipReason() }, async (t) => {
   const { app, make, call, port } = await start(t, { listen: true })
   const id = await make('web')
   const sdk = new Hypeman({ baseURL: app.address(), apiKey: ADMIN_KEY, maxRetries: 0 })
@@ -58,7 +58,7 @@ void t.test('the SDK makes, lists, shows and deletes ingresses', { skip: skipRea
   t.match(await sdk.ingresses.create(like('two', 'web.test')), { name: 'two' }, 'the host is free again')
 })
 
-void t.test('an instance that works for another plugin is no target', { skip: skipReason() }, async (t) => {
+t.test('an instance that works for another plugin is no target', { skip: skipReason() }, async (t) => {
   let workers: InstanceWorkers | undefined
   const user = definePlugin({
     manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
@@ -77,7 +77,7 @@ void t.test('an instance that works for another plugin is no target', { skip: sk
   t.match(await text(answer), /There is no instance build-1/)
 })
 
-void t.test('each call takes a scope of its own', { skip: skipReason() }, async (t) => {
+t.test('each call takes a scope of its own', { skip: skipReason() }, async (t) => {
   const { call, make } = await start(t)
   await make('web')
   const body = { name: 'site', rules: [{ match: { hostname: 'web.test' }, target: { instance: 'web', port: 80 } }] }
@@ -98,7 +98,7 @@ void t.test('each call takes a scope of its own', { skip: skipReason() }, async 
   t.equal((await call('DELETE', '/ingresses/site', undefined, del)).status, 204)
 })
 
-void t.test('without a port, or a network of guests, it is skipped and has no routes', { skip: missingPrivileges() ?? false }, async (t) => {
+t.test('without a port, or a network of guests, it is skipped and has no routes', { skip: missingPrivileges() ?? false }, async (t) => {
   for (const [config, reason] of [[{}, /listen names no port/], [{ listen: { http: [1] } }, /networking does not run/]] as const) {
     const host = new ScriptedHost()
     const { app, call } = await startApp(t, { host, plugins: [plugin], sections: { ingress: { config } } })
@@ -107,7 +107,7 @@ void t.test('without a port, or a network of guests, it is skipped and has no ro
   }
 })
 
-void t.test('a port that another program has is named', { skip: skipReason() }, async (t) => {
+t.test('a port that another program has is named', { skip: skipReason() }, async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => { server.close() })

@@ -9,13 +9,13 @@ import type { RuleRequest } from '../../../plugins/ingress/schemas.ts'
 const PORTS = { http: [80, 8080], https: [443] }
 const rule = (hostname: string, more: Partial<RuleRequest> = {}, match: object = {}): RuleRequest => ({ match: { hostname, ...match }, target: { instance: hostname.includes('{') ? '{instance}' : 'web', port: 3000 }, ...more })
 
-void t.test('a rule is stored in lower case, with the first port of its kind', async (t) => {
+t.test('a rule is stored in lower case, with the first port of its kind', async (t) => {
   t.match(checkRules([rule('App.Example.com'), rule('b.example.com', { tls: true }), rule('c.example.com', {}, { port: 8080, path: '/a/b/' })], PORTS), [
     { hostname: 'app.example.com', port: 80, path: '/', tls: false, redirectHttp: false }, { port: 443, tls: true }, { port: 8080, path: '/a/b' }
   ])
 })
 
-void t.test('what cannot be served is refused with field and rule', async (t) => {
+t.test('what cannot be served is refused with field and rule', async (t) => {
   const auth = (header: string): Partial<RuleRequest> => ({ request_header_auth: { header, value: 'v'.repeat(32) } })
   for (const [wrong, message] of [
     [rule(''), /^rules\[0\]\.match\.hostname: must have 1 to 253/],
@@ -36,13 +36,13 @@ void t.test('what cannot be served is refused with field and rule', async (t) =>
   t.throws(() => checkRules([rule('a.example.com'), rule('a.example.com', { tls: true, redirect_http: true })], PORTS), { message: /rules\[1\]/ })
 })
 
-void t.test('two spellings of the same hosts are one claim', async (t) => {
+t.test('two spellings of the same hosts are one claim', async (t) => {
   const claim = (hostname: string): string | undefined => claimsOf({ hostname, port: 80, path: '/', redirectHttp: false }, PORTS)[0]?.claim
   t.equal(claim('{a}.example.com'), claim('*.example.com'))
   t.not(claim('a.example.com'), claim('*.example.com'))
 })
 
-void t.test('the most precise host and the longest path count', async (t) => {
+t.test('the most precise host and the longest path count', async (t) => {
   const rules = checkRules([
     rule('*.example.com'), rule('a.example.com'), rule('a.example.com', {}, { path: '/api' }), rule('a.example.com', {}, { path: '/api/v2' }), rule('{app}.{instance}.com'), rule('{app}.{instance}.org'),
     rule('s.example.com', { tls: true, redirect_http: true })
@@ -67,14 +67,14 @@ void t.test('the most precise host and the longest path count', async (t) => {
   t.match(table.find({ host: 'b.example.com', path: '/', port: 80 }), { byFirstSegment: true, hasPaths: false })
 })
 
-void t.test('a path is plain only when every program reads it the same way', async (t) => {
+t.test('a path is plain only when every program reads it the same way', async (t) => {
   for (const plain of ['/', '/a', '/a/', '/a/b.c/~d_e-f', '/a?b=/../']) t.match(askedPath(plain), { plain: true }, plain)
   for (const other of ['//', '/.', '/..', '/a/../b', '/a%2fb', '/a;b', '/a\\b', '/%zz', '', '*', '/a//b']) t.ok(isAmbiguous(askedPath(other)), other)
   t.notOk(isAmbiguous(askedPath('/caf%C3%A9/%61')))
   t.equal(askedPath('/%61pi').path, '/api')
 })
 
-void t.test('exact hosts under a wildcard keep a certificate of their own', async (t) => {
+t.test('exact hosts under a wildcard keep a certificate of their own', async (t) => {
   const rules = checkRules(['*.example.com', 'a.example.com', 'b.other.com'].map((host) => rule(host, { tls: true })), PORTS).map(({ auth, ...each }) => each)
   const subjects = subjectsOf([{ id: 'i', name: 'n', createdAt: 0, tags: {}, rules }])
   t.same(subjects.map(({ name }) => name), ['_open.example.com', 'a.example.com', 'b.other.com'])

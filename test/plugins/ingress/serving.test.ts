@@ -16,7 +16,7 @@ import { setStage, skipReason, type Server, type Stage } from './stage.ts'
 const PORTS: Readonly<Record<string, number>> = { 'closed-port.test': 9, 'talkative.test': 8082, 'grpc.secure.test': 8081 }
 const to = (hostname: string, more: Record<string, unknown> = {}, instance = 'web') => ({ match: { hostname }, target: { instance, port: 8080 }, ...more })
 
-void t.test('programs in instances are reached by name', { skip: skipReason() }, async (t) => {
+t.test('programs in instances are reached by name', { skip: skipReason() }, async (t) => {
   const stage = await setStage(t)
   const guest = await stage.instance('web')
   await stage.instance('other')

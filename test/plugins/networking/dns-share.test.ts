@@ -32,7 +32,7 @@ async function setScene (t: Test, dns: Changes['dns'] = {}): Promise<Scene> {
 const ask = async (guest: Machine, name: string): Promise<string> => await guest.ask({ do: 'resolve', server: guest.address.gateway, name, timeoutMs: 3000 })
 
 for (const [ports, how] of [[1, 'one port'], [500, 'many ports']] as const) {
-  void t.test(`a guest that asks for 500 names a second that nobody answers, from ${how}, costs no other guest an answer`, { skip }, async (t) => {
+  t.test(`a guest that asks for 500 names a second that nobody answers, from ${how}, costs no other guest an answer`, { skip }, async (t) => {
     const { world, guest } = await setScene(t)
     const [greedy, modest] = [await guest('greedy'), await guest('modest')]
     const proxy = await world.agent(world.namespace)
@@ -44,7 +44,7 @@ for (const [ports, how] of [[1, 'one port'], [500, 'many ports']] as const) {
   })
 }
 
-void t.test('the questions of one guest are dropped above its rate, and answered again afterwards', { skip }, async (t) => {
+t.test('the questions of one guest are dropped above its rate, and answered again afterwards', { skip }, async (t) => {
   const { world, guest } = await setScene(t, { queriesPerSecond: 10 })
   const greedy = await guest('greedy')
   const begin = Date.now()
@@ -55,7 +55,7 @@ void t.test('the questions of one guest are dropped above its rate, and answered
   for (let attempt = 0; await ask(greedy, 'later.test') !== ANSWER; attempt++) if (attempt === 20) throw new Error('it got no answer any more')
 })
 
-void t.test('open TCP connections of one guest leave the forwarder free for others', { skip }, async (t) => {
+t.test('open TCP connections of one guest leave the forwarder free for others', { skip }, async (t) => {
   const { world, guest } = await setScene(t)
   const [greedy, modest] = [await guest('greedy'), await guest('modest')]
   const outcomes = await Promise.all(Array.from({ length: 30 }, async () => {
@@ -68,7 +68,7 @@ void t.test('open TCP connections of one guest leave the forwarder free for othe
   t.equal(await ask(modest, 'still.test'), ANSWER)
 })
 
-void t.test('the proxy\'s forwarder answers in the namespace alone', { skip }, async (t) => {
+t.test('the proxy\'s forwarder answers in the namespace alone', { skip }, async (t) => {
   const { guest } = await setScene(t)
   const asker = await guest('asker')
   t.not(await asker.ask({ do: 'resolve', server: '127.0.0.1', name: 'fine.test', timeoutMs: 500 }), ANSWER)

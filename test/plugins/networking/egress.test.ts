@@ -37,7 +37,7 @@ async function addGuest ({ world, network }: Scene, id: string, egress: EgressMo
 const tcp = async (from: Agent, port: number, host = OUTSIDE): Promise<string> => await from.ask({ do: 'call', protocol: 'tcp', host, port })
 const udp = async (from: Agent, port: number, host = OUTSIDE): Promise<string> => await from.ask({ do: 'call', protocol: 'udp', host, port })
 
-void t.test('mode none: everything goes directly out, under the host\'s address', { skip: skipReason() }, async (t) => {
+t.test('mode none: everything goes directly out, under the host\'s address', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const guest = await addGuest(scene, 'a', 'none')
   for (const port of [22, 80, 443, 853, 8443]) t.equal(await tcp(guest, port), 'outside 198.51.100.1', `TCP ${port}`)
@@ -47,7 +47,7 @@ void t.test('mode none: everything goes directly out, under the host\'s address'
   t.ok(REFUSED.includes(await udp(guest, 18_053, guest.address.gateway)))
 })
 
-void t.test('mode all: 80 and 443 go to the proxy, names to its DNS, and nothing else anywhere', { skip: skipReason() }, async (t) => {
+t.test('mode all: 80 and 443 go to the proxy, names to its DNS, and nothing else anywhere', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const guest = await addGuest(scene, 'a', 'all')
   const { ip, gateway } = guest.address
@@ -65,7 +65,7 @@ void t.test('mode all: 80 and 443 go to the proxy, names to its DNS, and nothing
   await t.rejects(scene.world.in(guest.namespace, 'ping', '-c1', '-W2', OUTSIDE), 'no ICMP')
 })
 
-void t.test('mode http_https_only: 80 and 443 go to the proxy, QUIC nowhere, the rest directly out', { skip: skipReason() }, async (t) => {
+t.test('mode http_https_only: 80 and 443 go to the proxy, QUIC nowhere, the rest directly out', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const guest = await addGuest(scene, 'a', 'http_https_only')
   t.equal(await tcp(guest, 80), `proxy for 80 ${guest.address.ip}`)
@@ -76,7 +76,7 @@ void t.test('mode http_https_only: 80 and 443 go to the proxy, QUIC nowhere, the
   t.equal(await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' }), '203.0.113.7')
 })
 
-void t.test('further ports go to the proxy in both modes, over TCP alone, also with the next server, until somebody says otherwise', { skip: skipReason() }, async (t) => {
+t.test('further ports go to the proxy in both modes, over TCP alone, also with the next server, until somebody says otherwise', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const { network, proxy, world } = scene
   const [all, web, direct] = [await addGuest(scene, 'a', 'all'), await addGuest(scene, 'b', 'http_https_only'), await addGuest(scene, 'c', 'none')]
@@ -103,7 +103,7 @@ void t.test('further ports go to the proxy in both modes, over TCP alone, also w
   t.equal(await tcp(all, 443), `proxy for 443 ${all.address.ip}`)
 })
 
-void t.test('without the proxy there is no way out, whoever else is gone', { skip: skipReason() }, async (t) => {
+t.test('without the proxy there is no way out, whoever else is gone', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const [all, web] = [await addGuest(scene, 'a', 'all'), await addGuest(scene, 'b', 'http_https_only')]
   await scene.proxy.end()
@@ -113,7 +113,7 @@ void t.test('without the proxy there is no way out, whoever else is gone', { ski
   for (const guest of [all, web]) for (const port of [80, 443]) t.equal(await tcp(guest, port), 'ECONNREFUSED', `not even without the redirect: TCP ${port}`)
 })
 
-void t.test('guests do not reach each other, the gateway\'s other ports, the host, or denied networks', { skip: skipReason() }, async (t) => {
+t.test('guests do not reach each other, the gateway\'s other ports, the host, or denied networks', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const { world } = scene
   const [a, b] = [await addGuest(scene, 'a', 'none'), await addGuest(scene, 'b', 'none')]
@@ -135,7 +135,7 @@ void t.test('guests do not reach each other, the gateway\'s other ports, the hos
   t.equal(await caller.ask({ do: 'call', protocol: 'tcp', host: a.address.ip, port: 7000, timeoutMs: 500 }), 'silence', 'nobody outside reaches a guest')
 })
 
-void t.test('a change of mode holds at once, also for connections that are open', { skip: skipReason() }, async (t) => {
+t.test('a change of mode holds at once, also for connections that are open', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const guest = await addGuest(scene, 'a', 'none')
   const other = await addGuest(scene, 'b', 'none')
@@ -152,7 +152,7 @@ void t.test('a change of mode holds at once, also for connections that are open'
   t.equal(await tcp(guest, 443), 'outside 198.51.100.1')
 })
 
-void t.test('a guest that is unplugged loses its connections; plugged again it has none of before', { skip: skipReason() }, async (t) => {
+t.test('a guest that is unplugged loses its connections; plugged again it has none of before', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const { world, network } = scene
   const guest = await addGuest(scene, 'a', 'none')
@@ -168,7 +168,7 @@ void t.test('a guest that is unplugged loses its connections; plugged again it h
   t.equal(await tcp(again, 22), 'outside 198.51.100.1')
 })
 
-void t.test('one guest cannot use up the host\'s table of connections', { skip: skipReason() }, async (t) => {
+t.test('one guest cannot use up the host\'s table of connections', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t, 16)
   const [greedy, modest] = [await addGuest(scene, 'a', 'none'), await addGuest(scene, 'b', 'none')]
   const answers: string[] = []
@@ -178,7 +178,7 @@ void t.test('one guest cannot use up the host\'s table of connections', { skip: 
   t.match(await tcp(modest, 8443), /^outside/)
 })
 
-void t.test('a VMM that a guest has taken over gets nothing of the namespace but its TAP', { skip: skipReason() }, async (t) => {
+t.test('a VMM that a guest has taken over gets nothing of the namespace but its TAP', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
   const { world, network } = scene
   await network.allocate('a')

@@ -25,7 +25,7 @@ async function setScene (t: Test): Promise<{ world: World, network: Networking, 
 
 const ask = async (guest: Machine, timeoutMs?: number): Promise<string> => await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test', ...timeoutMs === undefined ? {} : { timeoutMs } })
 
-void t.test('the forwarder goes on without the server, and the next server takes it over', { skip }, async (t) => {
+t.test('the forwarder goes on without the server, and the next server takes it over', { skip }, async (t) => {
   const { world, network, guest, open, forwarders } = await setScene(t)
   t.equal(await ask(guest), ANSWER)
   const before = await forwarders()
@@ -37,7 +37,7 @@ void t.test('the forwarder goes on without the server, and the next server takes
   t.equal(await ask(guest), ANSWER)
 })
 
-void t.test('it runs as nobody, and is started again when it has ended', { skip }, async (t) => {
+t.test('it runs as nobody, and is started again when it has ended', { skip }, async (t) => {
   const { world, guest, forwarders } = await setScene(t)
   t.equal(await ask(guest), ANSWER)
   const [pid = ''] = await forwarders()
@@ -60,7 +60,7 @@ const QUESTION = `
   socket.send(Buffer.concat([Buffer.from('00010100000100000000000000', 'hex').subarray(0, 12), ...labels, Buffer.from([0, 0, Number(type), 0, 1])]), 53, server)
   setTimeout(() => { console.log('silence'); process.exit() }, 2000)`
 
-void t.test('nobody is told of encrypted server names or of HTTP/3', { skip }, async (t) => {
+t.test('nobody is told of encrypted server names or of HTTP/3', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   const server = await world.addDns(['--dns-rr=h3.test,65,000100', '--dns-rr=h3.test,64,000100', '--txt-record=h3.test,text'])
@@ -76,7 +76,7 @@ void t.test('nobody is told of encrypted server names or of HTTP/3', { skip }, a
   t.equal(await records(guest.namespace, address.gateway, 16), '1', 'others come through')
 })
 
-void t.test('one with another configuration is replaced', { skip }, async (t) => {
+t.test('one with another configuration is replaced', { skip }, async (t) => {
   const { world, network, guest, forwarders } = await setScene(t)
   t.equal(await ask(guest), ANSWER)
   const before = await forwarders()

@@ -29,7 +29,7 @@ t.test('what a guest calls, what is nobody\'s, and what is no line is left out',
   t.same(read('', 'udp      17 10 src=10.1.0.1 dst=10.1.0.5 sport=1 dport=53 src=10.1.0.5 dst=10.1.0.1 sport=53 dport=1', 'tcp', 'tcp 6 1 ESTABLISHED', 'tcp 6 1 ESTABLISHED src=10.1.0.1 src=10.1.0.5'), [])
 })
 
-void t.test('the kernel tells of a call to a guest for as long as it is open, and for a while after that', { skip: skipReason() }, async (t) => {
+t.test('the kernel tells of a call to a guest for as long as it is open, and for a while after that', { skip: skipReason() }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open({ uplink: 'none' })
   const address = await network.allocate('web')

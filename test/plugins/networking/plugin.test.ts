@@ -11,7 +11,7 @@ import { skipReason } from './world.ts'
 
 const NO_BUILT_INS = new URL(`file:///no-built-ins-${randomBytes(4).toString('hex')}/`)
 
-void t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
+t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
   const dataDir = t.testdir()
   const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0' }, log: { level: 'silent' } }, { plugins: [plugin], builtIns: NO_BUILT_INS, environment: {} })
   t.teardown(async () => { await app.stop() })
@@ -21,7 +21,7 @@ void t.test('a server with the plugin starts at once and makes nothing', { skip:
   t.notOk(existsSync(`/run/netns/${namespaceOf(dataDir)}`))
 })
 
-void t.test('without root it is skipped with the reason', { skip: process.getuid?.() === 0 ? false : 'needs root to give it up' }, async (t) => {
+t.test('without root it is skipped with the reason', { skip: process.getuid?.() === 0 ? false : 'needs root to give it up' }, async (t) => {
   const module = new URL('../../../plugins/networking/privileges.js', import.meta.url)
   const commands = createHostCommands()
   const said = async (...drop: readonly string[]): Promise<string> => (await commands.run('setpriv', [...drop, process.execPath, '--input-type=module', '-e', `import { missingPrivileges } from '${module.href}'; console.log(missingPrivileges())`])).stdout.trim()

@@ -11,7 +11,7 @@ const skip = skipReason()
 const LIMITED = { vcpus: 1, downloadBps: 1_000_000, uploadBps: 2_000_000 }
 const UID = 1_900_000_001
 
-void t.test('nothing is made before the first plug', { skip }, async (t) => {
+t.test('nothing is made before the first plug', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('a')
@@ -20,7 +20,7 @@ void t.test('nothing is made before the first plug', { skip }, async (t) => {
   t.notOk((await world.ip('netns', 'list')).includes(world.namespace))
 })
 
-void t.test('a plugged guest has a TAP of its user, isolated and known by its MAC; unplugged it has nothing', { skip }, async (t) => {
+t.test('a plugged guest has a TAP of its user, isolated and known by its MAC; unplugged it has nothing', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('first')
@@ -46,7 +46,7 @@ void t.test('a plugged guest has a TAP of its user, isolated and known by its MA
   t.match(network.addressOf('a'), { ip, mac }, 'the address stays')
 })
 
-void t.test('counters are the VM\'s view, and cost no more for many', { skip }, async (t) => {
+t.test('counters are the VM\'s view, and cost no more for many', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   const address = await network.allocate('a')
@@ -59,7 +59,7 @@ void t.test('counters are the VM\'s view, and cost no more for many', { skip }, 
   t.same(await network.counters('b'), undefined)
 })
 
-void t.test('200 guests that come and go leave nothing behind', { skip }, async (t) => {
+t.test('200 guests that come and go leave nothing behind', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('first')
@@ -83,7 +83,7 @@ void t.test('200 guests that come and go leave nothing behind', { skip }, async 
   t.comment(`plug: median ${times[100]?.toFixed(1)} ms, slowest ${times.at(-1)?.toFixed(1)} ms`)
 })
 
-void t.test('50 guests at the same time get what each alone would', { skip }, async (t) => {
+t.test('50 guests at the same time get what each alone would', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   const ids = Array.from({ length: 50 }, (_, at) => `guest-${at}`)
@@ -139,7 +139,7 @@ async function atEachStep (t: Test, world: World, prepare: (network: Networking)
 
 const leftovers = (census: readonly string[]): string[] => census.filter((line) => /^(link: b[ti]|queue: .*(tbf|ingress)|fdb|neighbour|element|connection)/.test(line))
 
-void t.test('a server that is killed at any step of the first plug leaves what the next one completes', { skip }, async (t) => {
+t.test('a server that is killed at any step of the first plug leaves what the next one completes', { skip }, async (t) => {
   const world = await createWorld(t)
   const steps = await atEachStep(t, world,
     async (network) => { await network.allocate('a') },
@@ -154,7 +154,7 @@ void t.test('a server that is killed at any step of the first plug leaves what t
   t.ok(steps > 8, `${steps} steps`)
 })
 
-void t.test('a server that is killed at any step of a plug, a change or an unplug leaves nothing that the next one does not know', { skip }, async (t) => {
+t.test('a server that is killed at any step of a plug, a change or an unplug leaves nothing that the next one does not know', { skip }, async (t) => {
   const world = await createWorld(t)
   const keep = async (network: Networking): Promise<void> => {
     await network.allocate('keeper')
@@ -186,7 +186,7 @@ void t.test('a server that is killed at any step of a plug, a change or an unplu
   }
 })
 
-void t.test('what an operator breaks is mended: rules, TAPs, and a namespace that is gone', { skip }, async (t) => {
+t.test('what an operator breaks is mended: rules, TAPs, and a namespace that is gone', { skip }, async (t) => {
   const world = await createWorld(t)
   let network = await world.open()
   await network.allocate('a')
@@ -216,7 +216,7 @@ void t.test('what an operator breaks is mended: rules, TAPs, and a namespace tha
   t.same(forwarders.split('\n'), (await world.ip('netns', 'pids', world.namespace)).trim().split('\n'), 'with one DNS forwarder, in it')
 })
 
-void t.test('a namespace belongs to one data folder', { skip }, async (t) => {
+t.test('a namespace belongs to one data folder', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('a')

@@ -6,7 +6,7 @@ import { createWorld, skipReason } from './world.ts'
 
 const skip = skipReason()
 
-void t.test('the namespace and its gateway are there once it is told, also when somebody has taken them away', { skip }, async (t) => {
+t.test('the namespace and its gateway are there once it is told, also when somebody has taken them away', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open({ deniedNetworks: ['169.254.0.0/16', '192.0.2.0/24'], dns: { servers: ['198.51.100.53#5353'] } })
   world.hostAddresses = ['127.0.0.1', '203.0.113.5']
@@ -29,7 +29,7 @@ void t.test('the namespace and its gateway are there once it is told, also when 
   }
 })
 
-void t.test('in a closed network nobody answers for names unless a server is configured', { skip }, async (t) => {
+t.test('in a closed network nobody answers for names unless a server is configured', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   t.same((await network.proxyPlace()).nameServers, [])

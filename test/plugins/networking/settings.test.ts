@@ -9,7 +9,7 @@ import { configOf, type Changes } from './world.ts'
 
 const place = { dataDir: '/srv/berth', hostId: 'h' }
 
-void t.test('a network is read, and what is none is refused with the reason', async (t) => {
+t.test('a network is read, and what is none is refused with the reason', async (t) => {
   const cidr = parseCidr('10.100.0.0/16')
   t.equal(addressAt(cidr, 1), '10.100.0.1')
   t.equal(addressAt(cidr, 65_534), '10.100.255.254')
@@ -19,7 +19,7 @@ void t.test('a network is read, and what is none is refused with the reason', as
   t.throws(() => parseCidr('10.100.0.1/16'), { message: /10\.100\.0\.0\/16; write the network/ })
 })
 
-void t.test('a wrong value names its field', async (t) => {
+t.test('a wrong value names its field', async (t) => {
   const cases: [Changes, string][] = [
     [{ cidr: '10.0.0.0/31' }, 'cidr'], [{ deniedNetworks: ['10.0.0.0/8', '1.2.3.400'] }, 'deniedNetworks.1'], [{ allowPrivate: ['10.0.0.0/33'] }, 'allowPrivate.0'],
     [{ dns: { servers: ['1.1.1.1#0'] } }, 'dns.servers.0'], [{ bandwidth: { download: '0bps' } }, 'bandwidth.download']
@@ -29,7 +29,7 @@ void t.test('a wrong value names its field', async (t) => {
   }
 })
 
-void t.test('names fit, differ, and say whose they are', async (t) => {
+t.test('names fit, differ, and say whose they are', async (t) => {
   for (const name of [tapOf('a'), shaperOf('a')]) {
     t.ok(name.length <= 15 && isGuestLink(name), name)
     t.equal(name, name.startsWith('bt') ? tapOf('a') : shaperOf('a'))
@@ -42,7 +42,7 @@ void t.test('names fit, differ, and say whose they are', async (t) => {
   t.match(deviceMac('h', 'gateway'), /^06:/)
 })
 
-void t.test('an instance\'s own limit holds; without one it gets its share; without a capacity there is none', async (t) => {
+t.test('an instance\'s own limit holds; without one it gets its share; without a capacity there is none', async (t) => {
   const shared = { capacity: { downloadBps: 1000, uploadBps: 400 }, hostCpus: 8 }
   t.same(effectiveLimits({ vcpus: 2 }, shared), { downloadBps: 250, uploadBps: 100 })
   t.same(effectiveLimits({ vcpus: 2, uploadBps: 7 }, shared), { downloadBps: 250, uploadBps: 7 })
@@ -51,7 +51,7 @@ void t.test('an instance\'s own limit holds; without one it gets its share; with
   t.same(effectiveLimits({ vcpus: 2 }, { capacity: {}, hostCpus: 8 }), {})
 })
 
-void t.test('the rules have no line per guest, only elements', async (t) => {
+t.test('the rules have no line per guest, only elements', async (t) => {
   const settings = resolveSettings(configOf({}), place)
   const guests = Array.from({ length: 500 }, (_, at) => ({ tap: tapOf(`i${at}`), mac: `02:00:00:00:${(at >> 8).toString(16).padStart(2, '0')}:${(at & 255).toString(16).padStart(2, '0')}`, ip: addressAt(settings.cidr, at + 2), egress: 'all' as const, uid: 1_900_000_000 + at }))
   const lines = (count: number): number => renderRuleset({ settings, denied: [], redirects: new Map([[80, 18_080]]) }, guests.slice(0, count)).split('\n').length
@@ -60,7 +60,7 @@ void t.test('the rules have no line per guest, only elements', async (t) => {
   t.same(admission.trim().split('\n'), ['add element bridge berth senders { "btaaaaaaaaaaaa" . 02:00:00:00:00:01 . 10.100.0.2 }', 'add element inet berth guests { 10.100.0.2 }', 'add element inet berth mediated { 10.100.0.2 }'])
 })
 
-void t.test('counters are read from the kernel\'s table, seen from the VM', async (t) => {
+t.test('counters are read from the kernel\'s table, seen from the VM', async (t) => {
   const table = 'Inter-|   Receive    |  Transmit\n face |bytes    packets\n    lo:       0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nbtaaaaaaaaaaaa:1234 5 0 0 0 0 0 0 99999999999 6 0 0 0 0 0 0\n'
   t.same(countersOf(table, 'btaaaaaaaaaaaa'), { rxBytes: 99_999_999_999, txBytes: 1234 })
   t.equal(countersOf(table, 'btaaaaaaaaaaa'), undefined)

@@ -23,7 +23,7 @@ async function setScene (t: Parameters<typeof createWorld>[0]): Promise<Scene> {
   return { world, network, a, b, guest, victim, listener, gateway: deviceMac('host-a', 'gateway') }
 }
 
-void t.test('only a guest\'s own MAC and address pass, whatever it writes on its wire', { skip: skipReason() }, async (t) => {
+t.test('only a guest\'s own MAC and address pass, whatever it writes on its wire', { skip: skipReason() }, async (t) => {
   const { a, b, guest, victim, listener, gateway } = await setScene(t)
   const word = (text: string, changes: Partial<UdpFields> = {}): Buffer => udp({ source: a.ip, destination: OUTSIDE, port: PORT, text, ...changes })
   const own = (text: string, changes: Partial<UdpFields> = {}): Buffer => ethernet({ to: gateway, from: a.mac, payload: word(text, changes) })
@@ -60,7 +60,7 @@ void t.test('only a guest\'s own MAC and address pass, whatever it writes on its
   t.same(victim.received.filter((hex) => hex.includes(macHex(a.mac)) || hex.includes(ipHex(a.ip))), [], 'and nothing of it reaches the other guest')
 })
 
-void t.test('a guest cannot make itself heard past the bridge\'s own door for link-local frames', { skip: skipReason() }, async (t) => {
+t.test('a guest cannot make itself heard past the bridge\'s own door for link-local frames', { skip: skipReason() }, async (t) => {
   const { a, guest, gateway } = await setScene(t)
   const ask = (to: string, name: string): Buffer => ethernet({ to, from: a.mac, payload: udp({ source: a.ip, destination: a.gateway, port: 53, text: question(name) }) })
   const answer = (name: string) => (hex: string) => hex.includes(Buffer.from(name).toString('hex'))
@@ -70,7 +70,7 @@ void t.test('a guest cannot make itself heard past the bridge\'s own door for li
   t.same(guest.received.filter((hex) => answer('door')(hex) || answer('multicast')(hex) || answer('broadcast')(hex)), [])
 })
 
-void t.test('ARP tells of nobody but its sender, and the gateway believes only what it was told by the server', { skip: skipReason() }, async (t) => {
+t.test('ARP tells of nobody but its sender, and the gateway believes only what it was told by the server', { skip: skipReason() }, async (t) => {
   const { world, a, b, guest, victim, gateway } = await setScene(t)
   const neighbours = async (): Promise<string[]> => (await world.ip('-n', world.namespace, 'neigh', 'show', 'dev', 'berth0')).trim().split('\n').map((line) => line.trim()).sort()
   const before = await neighbours()
@@ -91,7 +91,7 @@ void t.test('ARP tells of nobody but its sender, and the gateway believes only w
   t.same(await neighbours(), before)
 })
 
-void t.test('there is no IPv6, neither for guests nor in the namespace', { skip: skipReason() }, async (t) => {
+t.test('there is no IPv6, neither for guests nor in the namespace', { skip: skipReason() }, async (t) => {
   const { world, a, guest, gateway, victim } = await setScene(t)
   t.equal(await world.ip('-n', world.namespace, '-6', 'address', 'show'), '')
   const solicitation = Buffer.concat([Buffer.from([0x60, 0, 0, 0, 0, 24, 58, 255]), Buffer.alloc(32, 0xfe), Buffer.from([135, 0]), Buffer.alloc(22)])
@@ -104,7 +104,7 @@ void t.test('there is no IPv6, neither for guests nor in the namespace', { skip:
   t.same([...guest.received, ...victim.received].filter((hex) => hex.slice(24, 28) === '86dd'), [])
 })
 
-void t.test('the TAP of a guest opens for its VM\'s user and for no other', { skip: skipReason() }, async (t) => {
+t.test('the TAP of a guest opens for its VM\'s user and for no other', { skip: skipReason() }, async (t) => {
   const { world, network } = await setScene(t)
   await network.allocate('c')
   const { tap } = await network.plug('c', 1_900_000_001, { vcpus: 1 }, 'none')

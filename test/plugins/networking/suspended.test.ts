@@ -8,7 +8,7 @@ const skip = skipReason()
 const PORT = 5432
 const LIMITED = { vcpus: 1, downloadBps: 10_000_000, uploadBps: 20_000_000 }
 
-void t.test('a suspended guest reaches nobody, and when it is resumed everything is as it was', { skip }, async (t) => {
+t.test('a suspended guest reaches nobody, and when it is resumed everything is as it was', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   await world.ip('-n', world.outside, 'address', 'add', '1.2.3.4/32', 'dev', 'lo')
@@ -34,7 +34,7 @@ void t.test('a suspended guest reaches nobody, and when it is resumed everything
   t.notOk(await network.resume('a'), 'it was not suspended')
 })
 
-void t.test('a suspended guest is unplugged and plugged like any other, and one whose TAP is gone is not resumed', { skip }, async (t) => {
+t.test('a suspended guest is unplugged and plugged like any other, and one whose TAP is gone is not resumed', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('first')
@@ -56,7 +56,7 @@ void t.test('a suspended guest is unplugged and plugged like any other, and one 
   t.match(await world.in(world.namespace, 'ip', '-json', 'link', 'show', 'dev', tapOf('a')), /"UP"/, 'a new one is up')
 })
 
-void t.test('a repair of the network leaves a TAP down that is to be down', async (t) => {
+t.test('a repair of the network leaves a TAP down that is to be down', async (t) => {
   const address = { instanceId: 'a', ip: '10.0.0.2', mac: '02:00:00:00:00:01', position: 2, spec: undefined, changing: false }
   const lines = (isDown: boolean): readonly string[] => repairLines(address, { egress: 'none', limits: {} }, { hasShaper: false, isDown }).ip
   t.equal(lines(true).at(-1), `link set dev ${tapOf('a')} down`)

@@ -5,7 +5,7 @@ import { createWorld, skipReason } from './world.ts'
 
 const LIMITED = { vcpus: 1, downloadBps: 10_000_000, uploadBps: 20_000_000 }
 
-void t.test('a guest of which nothing is left in the network is unplugged without a fault', { skip: skipReason() }, async (t) => {
+t.test('a guest of which nothing is left in the network is unplugged without a fault', { skip: skipReason() }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('first')

@@ -20,7 +20,7 @@ async function useAll (t: Test, world: World, uplink: string): Promise<{ during:
   return { during }
 }
 
-void t.test('without a way out the host stays byte for byte as it was', { skip }, async (t) => {
+t.test('without a way out the host stays byte for byte as it was', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   const before = await hostState(world)
@@ -29,7 +29,7 @@ void t.test('without a way out the host stays byte for byte as it was', { skip }
   t.same(await hostState(world), before, 'and afterwards')
 })
 
-void t.test('with a way out the host has one device, one route, one neighbour, one rule and one setting more, and loses them again', { skip }, async (t) => {
+t.test('with a way out the host has one device, one route, one neighbour, one rule and one setting more, and loses them again', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   const before = await hostState(world)
@@ -45,7 +45,7 @@ void t.test('with a way out the host has one device, one route, one neighbour, o
   t.same(await hostState(world), before, 'and afterwards it is as it was')
 })
 
-void t.test('a host that forwards already goes on to', { skip }, async (t) => {
+t.test('a host that forwards already goes on to', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   await world.in(world.host, 'sysctl', '--write', 'net/ipv4/conf/wan/forwarding=1')
@@ -53,7 +53,7 @@ void t.test('a host that forwards already goes on to', { skip }, async (t) => {
   t.match(await world.in(world.host, 'sysctl', 'net/ipv4/conf/wan/forwarding'), / = 1/)
 })
 
-void t.test('guests of a closed network hear at once that there is no way', { skip }, async (t) => {
+t.test('guests of a closed network hear at once that there is no way', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   const address = await network.allocate('a')
@@ -62,7 +62,7 @@ void t.test('guests of a closed network hear at once that there is no way', { sk
   t.match(await guest.ask({ do: 'resolve', server: address.gateway, name: 'example.test' }), /EREFUSED/)
 })
 
-void t.test('an interface that is not there, and a network that the host uses itself, are refused with the field to change', { skip }, async (t) => {
+t.test('an interface that is not there, and a network that the host uses itself, are refused with the field to change', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   const before = await hostState(world)
@@ -77,7 +77,7 @@ void t.test('an interface that is not there, and a network that the host uses it
   t.same(await hostState(world), before)
 })
 
-void t.test('a configuration without a way out removes the one of before', { skip }, async (t) => {
+t.test('a configuration without a way out removes the one of before', { skip }, async (t) => {
   const world = await createWorld(t)
   await world.addOutside()
   const before = await hostState(world)
@@ -90,7 +90,7 @@ void t.test('a configuration without a way out removes the one of before', { ski
   t.notOk((await world.ip('-n', world.namespace, 'link')).includes('uplink'))
 })
 
-void t.test('a namespace that others use stays when the server goes', { skip }, async (t) => {
+t.test('a namespace that others use stays when the server goes', { skip }, async (t) => {
   const world = await createWorld(t)
   const network = await world.open()
   await network.allocate('a')

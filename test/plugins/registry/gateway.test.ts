@@ -28,7 +28,7 @@ async function startGateway (t: Test, answer: RequestListener): Promise<{ host: 
   return { host: '127.0.0.1', port: address.port }
 }
 
-t.test('a client that wants its connection closed has that, and the store is not asked to close its own', async t => {
+t.test('a client that wants its connection closed has that, and the store is not asked to close its own', async (t) => {
   const seen: IncomingHttpHeaders[] = []
   const place = await startGateway(t, (request, response) => {
     seen.push(request.headers)
@@ -44,7 +44,7 @@ t.test('a client that wants its connection closed has that, and the store is not
   t.same(seen.map((headers) => headers['x-own']), ['a', 'a', undefined], 'what the client has named as its connection\'s stays with it')
 })
 
-t.test('connections to the store end with their answers', async t => {
+t.test('connections to the store end with their answers', async (t) => {
   const sockets = new Set<Socket>()
   const place = await startGateway(t, ({ socket }, response) => {
     sockets.add(socket)

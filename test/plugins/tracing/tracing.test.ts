@@ -10,7 +10,7 @@ async function spanNamed (collector: Collector, name: string): Promise<ReceivedS
   return await eventually(`the span ${name}`, () => collector.spans().find(span => span.name === name))
 }
 
-t.test('a request, its job and its host command are one trace, each step below the one that set it off', async t => {
+t.test('a request, its job and its host command are one trace, each step below the one that set it off', async (t) => {
   const collector = await startCollector(t)
   const { send, lines } = await tracedApp(t, { endpoint: collector.endpoint, service: 'berth here' })
   const answer = await send('POST', '/work/hunter2?token=hunter2')
@@ -31,7 +31,7 @@ t.test('a request, its job and its host command are one trace, each step below t
   t.match(lines.find(line => line['msg'] === 'at work'), { trace_id: root.trace })
 })
 
-t.test('what goes wrong is told by its code, and the answer names the trace', async t => {
+t.test('what goes wrong is told by its code, and the answer names the trace', async (t) => {
   const collector = await startCollector(t)
   const { send, lines } = await tracedApp(t, { endpoint: collector.endpoint })
   const broken = await send('GET', '/broken')
@@ -49,7 +49,7 @@ t.test('what goes wrong is told by its code, and the answer names the trace', as
 const CALLER = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
 const traceparent = (flags: string): string => `00-${CALLER.trace}-${CALLER.span}-${flags}`
 
-t.test('the traceparent of a caller with a key is gone on with, and of nobody else', async t => {
+t.test('the traceparent of a caller with a key is gone on with, and of nobody else', async (t) => {
   const collector = await startCollector(t)
   const { app, send } = await tracedApp(t, { endpoint: collector.endpoint })
   t.equal((await send('GET', '/quick', { traceparent: traceparent('01') })).headers['x-trace-id'], CALLER.trace)
@@ -71,7 +71,7 @@ t.test('the traceparent of a caller with a key is gone on with, and of nobody el
   t.equal(collector.spans().filter(({ trace }) => trace === CALLER.trace).length, 1)
 })
 
-t.test('what goes on after the answer adds nothing to its trace', async t => {
+t.test('what goes on after the answer adds nothing to its trace', async (t) => {
   const collector = await startCollector(t)
   const { send } = await tracedApp(t, { endpoint: collector.endpoint })
   await send('GET', '/later')
@@ -82,7 +82,7 @@ t.test('what goes on after the answer adds nothing to its trace', async t => {
   t.same(collector.spans().map(({ name }) => name), ['GET /later', 'GET /quick'])
 })
 
-t.test('of a share of 0 nothing is taken, and the answer has no trace', async t => {
+t.test('of a share of 0 nothing is taken, and the answer has no trace', async (t) => {
   const collector = await startCollector(t)
   const { app, send } = await tracedApp(t, { endpoint: collector.endpoint, sample: 0 })
   t.equal((await send('GET', '/quick')).headers['x-trace-id'], undefined)
@@ -90,7 +90,7 @@ t.test('of a share of 0 nothing is taken, and the answer has no trace', async t 
   t.same(collector.spans(), [])
 })
 
-t.test('what waits is posted at the end, with the headers of a file that nobody else may read', async t => {
+t.test('what waits is posted at the end, with the headers of a file that nobody else may read', async (t) => {
   const collector = await startCollector(t)
   const file = join(t.testdir(), 'headers')
   await writeFile(file, '# for the collector\nAuthorization: Bearer for-the-collector\n\nX-Scope: a: b\n', { mode: 0o600 })
@@ -117,7 +117,7 @@ async function refuses (t: Test, headersFile: string, rule: RegExp): Promise<voi
   t.notMatch(String(failure), 'hunter2')
 }
 
-t.test('without an endpoint the plugin is skipped, and says why', async t => {
+t.test('without an endpoint the plugin is skipped, and says why', async (t) => {
   const { send } = await tracedApp(t, {})
   t.match((await send('GET', '/plugins')).json(), [{ id: 'tracing', state: 'skipped', reason: /endpoint names no collector/ }, { id: 'worker', state: 'started' }])
   t.equal((await send('GET', '/quick')).headers['x-trace-id'], undefined)

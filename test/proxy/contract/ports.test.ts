@@ -12,7 +12,7 @@ import { setStage } from '../helpers/setup.ts'
 const NAME = 'api.good.test'
 const MOCK = { authorization: 'Bearer mock-API_KEY' }
 
-t.test('what a guest sends to a further port comes to its host at that port, with the credential, and nowhere else', async t => {
+t.test('what a guest sends to a further port comes to its host at that port, with the credential, and nowhere else', async (t) => {
   const [secure, plain] = [await freePort(loopback(100)), await freePort(loopback(100))]
   const stage = await setStage(t, { further: [{ kind: 'https', port: secure }, { kind: 'http', port: plain }] })
   const [atSecure = 0, atPlain = 0] = stage.proxy.ports.further
@@ -46,7 +46,7 @@ t.test('what a guest sends to a further port comes to its host at that port, wit
   t.same(entries.map(({ port }) => port).sort((a, b) => a - b), [...Array(3).fill(stage.port), ...Array(6).fill(secure), plain].sort((a, b) => a - b))
 })
 
-t.test('a handshake that fails is noted with the port that the guest meant', async t => {
+t.test('a handshake that fails is noted with the port that the guest meant', async (t) => {
   const secure = await freePort(loopback(100))
   const stage = await setStage(t, { further: [{ kind: 'https', port: secure }] })
   const socket = await openPlain(stage.proxy, stage.guest, stage.proxy.ports.further[0])

@@ -30,14 +30,14 @@ function flowing (): Readable {
   return new Readable({ read () {} }).resume()
 }
 
-t.test('the records of a large body go on together', async t => {
+t.test('the records of a large body go on together', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   for (let count = 0; count < 8; count++) pump.send(RECORD)
   t.same(target.writes, [4 * RECORD.length, 4 * RECORD.length])
 })
 
-t.test('a record that none follows waits for no other', async t => {
+t.test('a record that none follows waits for no other', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   pump.send(RECORD)
@@ -46,7 +46,7 @@ t.test('a record that none follows waits for no other', async t => {
   t.same(target.writes, [RECORD.length])
 })
 
-t.test('what is left of a batch goes as soon as the batch before it has gone', async t => {
+t.test('what is left of a batch goes as soon as the batch before it has gone', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   target.slow = true
@@ -58,14 +58,14 @@ t.test('what is left of a batch goes as soon as the batch before it has gone', a
   t.same(target.writes, [4 * RECORD.length, RECORD.length])
 })
 
-t.test('small pieces, such as the events of a stream, go at once, each by itself', async t => {
+t.test('small pieces, such as the events of a stream, go at once, each by itself', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   for (let count = 0; count < 3; count++) pump.send(Buffer.from('data: 1\n\n'))
   t.same(target.writes, [9, 9, 9])
 })
 
-t.test('what was gathered goes before the end', async t => {
+t.test('what was gathered goes before the end', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   pump.send(RECORD)
@@ -78,7 +78,7 @@ t.test('what was gathered goes before the end', async t => {
   t.same(target.writes, [RECORD.length + 8], 'and nothing comes after it')
 })
 
-t.test('what was sent does not change when its memory does, nor when the pump goes on', async t => {
+t.test('what was sent does not change when its memory does, nor when the pump goes on', async (t) => {
   const received: Buffer[] = []
   const taken: (() => void)[] = []
   const target = new Writable({
@@ -104,7 +104,7 @@ t.test('what was sent does not change when its memory does, nor when the pump go
 })
 
 for (const { requests, mostKb } of [{ requests: 8, mostKb: 544 }, { requests: 9, mostKb: 160 }]) {
-  t.test(`a source is held back while its target is slow, at ${mostKb} KiB for a guest of ${requests} requests, and goes on afterwards`, async t => {
+  t.test(`a source is held back while its target is slow, at ${mostKb} KiB for a guest of ${requests} requests, and goes on afterwards`, async (t) => {
     const source = flowing()
     const target = new Target()
     const pump = new Pump(source, target, { ...ALONE, requests })
@@ -122,7 +122,7 @@ for (const { requests, mostKb } of [{ requests: 8, mostKb: 544 }, { requests: 9,
   })
 }
 
-t.test('a body of pieces of all sizes arrives whole and in order', async t => {
+t.test('a body of pieces of all sizes arrives whole and in order', async (t) => {
   const source = new Readable({ read () {} })
   const received = createHash('sha256')
   const expected = createHash('sha256')
@@ -149,7 +149,7 @@ t.test('a body of pieces of all sizes arrives whole and in order', async t => {
   t.equal(received.digest('hex'), expected.digest('hex'))
 })
 
-t.test('a target that is gone is no failure', async t => {
+t.test('a target that is gone is no failure', async (t) => {
   const target = new Target()
   const pump = new Pump(flowing(), target, ALONE)
   pump.send(RECORD)

@@ -11,7 +11,7 @@ import { END_HEADERS, END_STREAM, frame, HEADERS, headers, PING, PREFACE, SETTIN
 
 const statusOf = (outcome: Outcome): number | string => typeof outcome === 'string' ? outcome : outcome.status
 
-t.test('a connection over HTTP/2 that is beyond repair is closed, on either side, and what waits on it ends', async t => {
+t.test('a connection over HTTP/2 that is beyond repair is closed, on either side, and what waits on it ends', async (t) => {
   const arena = await setArena(t)
   const { http2 } = arena.names
   const lines = (stream: number): Buffer => headers(stream, 0, [[':method', 'POST'], [':path', '/'], [':scheme', 'https'], [':authority', arena.stage.host(http2)]])
@@ -38,7 +38,7 @@ t.test('a connection over HTTP/2 that is beyond repair is closed, on either side
   await arena.held(t)
 })
 
-t.test('a session whose other side is silent lives on, also when something is queued in the turn in which it is looked at', async t => {
+t.test('a session whose other side is silent lives on, also when something is queued in the turn in which it is looked at', async (t) => {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -39,37 +39,37 @@ async function start ({ program, home }: { program: string, home: string }, user
   }
 }
 
-void t.test('it runs as a user who could not read it', { skip }, async (t) => {
+t.test('it runs as a user who could not read it', { skip }, async (t) => {
   const copy = await place(t)
   t.equal(await start(copy, `${USER}:${USER}`), 'fine')
   const barred = await start(copy, `${USER}:${USER}`, ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'])
   t.match(barred, /EACCES|Cannot find module/, 'which that user could not')
 })
 
-void t.test('a program that its user may not read, as a strict umask makes it, is one line that says what to do', { skip }, async (t) => {
+t.test('a program that its user may not read, as a strict umask makes it, is one line that says what to do', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(dirname(copy.program), 0o700)
   t.match(await start(copy, `${USER}:${USER}`), /the proxy's user may not read the proxy's program: chmod -R go=rX \//)
 })
 
-void t.test('it runs when it is that user already, which is how it starts on a Node that lets no program give up root', { skip }, async (t) => {
+t.test('it runs when it is that user already, which is how it starts on a Node that lets no program give up root', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(join(dirname(copy.program), '../../..'), 0o755)
   t.equal(await start(copy, `${USER}:${USER}`, ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups']), 'fine')
 })
 
-void t.test('it reads its configuration as that user', { skip }, async (t) => {
+t.test('it reads its configuration as that user', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(join(copy.home, 'config.json'), 0o600)
   t.match(await start(copy, `${USER}:${USER}`), /config\.json/)
 })
 
-void t.test('root is no user to become, and what is no user is refused', { skip }, async (t) => {
+t.test('root is no user to become, and what is no user is refused', { skip }, async (t) => {
   const copy = await place(t)
   for (const user of ['0:0', `${USER}:0`, `0:${USER}`, USER, 'nobody', '', `${USER}:${USER}:1`]) t.match(await start(copy, user), /--user: .* is not UID:GID of a user other than root/, user)
 })
 
-void t.test('who is not root cannot become another user', { skip }, async (t) => {
+t.test('who is not root cannot become another user', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(join(copy.program, '..', '..', '..', '..'), 0o755)
   const other = await start(copy, `${USER}:${USER}`, ['setpriv', '--reuid=1899999990', '--regid=1899999990', '--clear-groups'])

@@ -16,14 +16,14 @@ async function run (t: Test, text: string, options: { boundSeconds?: number, gra
 
 const passing = 'console.log("TAP version 14\\nok 1 - x\\n1..1")'
 
-t.test('what a file prints besides its results is kept, its last part, and is no result', async t => {
+t.test('what a file prints besides its results is kept, its last part, and is no result', async (t) => {
   const { count, said } = await run(t, `${passing}; console.error("a warning"); console.error("x".repeat(200_000)); console.error("the end")`)
   t.strictSame(count, { passed: 1, failed: 0, skipped: 0 })
   t.match(said, /^\(\d+ bytes before this\)\n[^]*the end\n$/)
   t.ok(said.length < 100_000)
 })
 
-t.test('a file that hangs is asked to end at its bound, and fails with that as the reason', async t => {
+t.test('a file that hangs is asked to end at its bound, and fails with that as the reason', async (t) => {
   const { count, failures, said } = await run(t, `${passing}
     process.on('SIGTERM', () => { console.error('where I was'); process.exit(1) })
     setInterval(() => {}, 1000)`, { boundSeconds: 2 })
@@ -32,7 +32,7 @@ t.test('a file that hangs is asked to end at its bound, and fails with that as t
   t.match(said, /where I was/)
 })
 
-t.test('a file that does not end when asked is killed with all of its group', async t => {
+t.test('a file that does not end when asked is killed with all of its group', async (t) => {
   const { count, folder } = await run(t, `import { spawn } from 'node:child_process'
     spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', folder], { stdio: 'inherit' })
     process.on('SIGTERM', () => {})
@@ -41,7 +41,7 @@ t.test('a file that does not end when asked is killed with all of its group', as
   t.strictSame(await processesIn(folder), [])
 })
 
-t.test('a process that a file leaves behind with its output open keeps nobody waiting', async t => {
+t.test('a process that a file leaves behind with its output open keeps nobody waiting', async (t) => {
   const { count, folder } = await run(t, `import { spawn } from 'node:child_process'
     spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', folder], { stdio: 'inherit' }).unref()
     ${passing}
@@ -51,7 +51,7 @@ t.test('a process that a file leaves behind with its output open keeps nobody wa
   t.pass('it was killed')
 })
 
-t.test('an interrupted run ends the file that runs', async t => {
+t.test('an interrupted run ends the file that runs', async (t) => {
   const abort = new AbortController()
   const running = run(t, `import { writeFileSync } from 'node:fs'
     writeFileSync(folder + '/started', '')

@@ -36,7 +36,7 @@ function keeperOf (proxy: ProxyProcess, socket: string): Keeper {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-void t.test('one that cannot start is tried again at once for the first times, then after longer and longer pauses', async (t) => {
+t.test('one that cannot start is tried again at once for the first times, then after longer and longer pauses', async (t) => {
   const { proxy, reached } = attempts(async () => { throw new Error('it does not start') })
   const keeper = keeperOf(proxy, join(t.testdir(), 'control.sock'))
   keeper.start()
@@ -63,7 +63,7 @@ async function shortLived (folder: string): Promise<Server> {
   return server
 }
 
-void t.test('one that starts, and is ended each time soon after, is started again within a second for as long as that goes on', async (t) => {
+t.test('one that starts, and is ended each time soon after, is started again within a second for as long as that goes on', async (t) => {
   const folder = t.testdir()
   const server = await shortLived(folder)
   t.teardown(() => server.close())

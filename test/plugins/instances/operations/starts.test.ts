@@ -5,7 +5,7 @@ import t from 'tap'
 import { createStarts, inTurn, type StartTurn } from '../../../../plugins/instances/operations/starts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
-void t.test('without a setting as many come up at once as there are processors, and two at least', async (t) => {
+t.test('without a setting as many come up at once as there are processors, and two at least', async (t) => {
   const starts = createStarts(undefined)
   const begun: StartTurn[] = []
   for (let index = 0; index < 200; index++) void starts.turn(undefined).then((each) => { begun.push(each) })
@@ -15,7 +15,7 @@ void t.test('without a setting as many come up at once as there are processors, 
   await eventually('the next ones begin', async () => await Promise.resolve(begun.length === Math.max(2, availableParallelism())))
 })
 
-void t.test('keys take turns: who asks for one VM waits for none of the twenty of somebody else that have not begun', async (t) => {
+t.test('keys take turns: who asks for one VM waits for none of the twenty of somebody else that have not begun', async (t) => {
   const starts = createStarts(1)
   const order: string[] = []
   const ask = (key: string, count: number): Promise<unknown>[] => Array.from({ length: count }, async () => {
@@ -29,7 +29,7 @@ void t.test('keys take turns: who asks for one VM waits for none of the twenty o
   t.ok(order.indexOf('modest') <= 2, order.slice(0, 4).join())
 })
 
-void t.test('a guest whose program does not start keeps the others for a while only', async (t) => {
+t.test('a guest whose program does not start keeps the others for a while only', async (t) => {
   const starts = createStarts(1, 50)
   // What ends a turn keeps no process alive.
   const alive = setInterval(() => {}, 1000)
@@ -44,7 +44,7 @@ void t.test('a guest whose program does not start keeps the others for a while o
   t.ok(performance.now() - began < 1000)
 })
 
-void t.test('what fails gives its turn to the next', async (t) => {
+t.test('what fails gives its turn to the next', async (t) => {
   const starts = createStarts(1)
   await t.rejects(inTurn({ starts }, undefined, async () => { await Promise.resolve(); throw new Error('it failed') }), /it failed/)
   t.equal(await inTurn({ starts }, undefined, async () => await Promise.resolve('done')), 'done')

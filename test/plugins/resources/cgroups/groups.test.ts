@@ -53,7 +53,7 @@ t.test('without a place for groups nothing is made, and the reason is kept', asy
 const parent = `/berth-groups-${randomBytes(4).toString('hex')}`
 const place = await findPlace(parent, await kernelFiles())
 
-void t.test('real groups', 'version' in place ? {} : { skip: place.reason }, async (t) => {
+t.test('real groups', 'version' in place ? {} : { skip: place.reason }, async (t) => {
   if (!('version' in place)) return
   const all = [...new Set([...Object.values(place.folders), ...place.accounting === undefined ? [] : [place.accounting]])]
   t.teardown(async () => { for (const folder of all) await rmdir(folder) })

@@ -50,7 +50,7 @@ const GOOD: Record<string, [text: string, expected: Partial<Read>, options?: Par
 }
 
 for (const [name, [text, expected, options]] of Object.entries(GOOD)) {
-  t.test(`read the same however it is cut: ${name}`, async t => {
+  t.test(`read the same however it is cut: ${name}`, async (t) => {
     const whole = read([text], options)
     t.match(whole, { trailers: [], ...expected })
     for (const pieces of splits(text)) t.same(read(pieces, options), whole, pieces.length === 2 ? `cut after ${pieces[0]?.length}` : `${pieces.length} pieces`)
@@ -112,19 +112,19 @@ const BAD = {
   'a body behind an answer to HEAD': 'HTTP/1.1 304 Not Modified\r\nContent-Length: 1\r\n\r\nx'
 }
 
-t.test('A49: what could be read in two ways is no answer, whether it comes at once or byte by byte', async t => {
+t.test('A49: what could be read in two ways is no answer, whether it comes at once or byte by byte', async (t) => {
   for (const [name, text] of Object.entries(BAD)) {
     for (const pieces of [[text], [...text]]) t.throws(() => read(pieces), new BadAnswer(), `${name}, ${pieces.length} pieces`)
   }
 })
 
-t.test('an answer that is cut off is not whole', async t => {
+t.test('an answer that is cut off is not whole', async (t) => {
   for (const text of ['', 'HTTP/1.1 200', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']) {
     t.equal(read([text], { close: true }).trailers, undefined, JSON.stringify(text))
   }
 })
 
-t.test('how long the origin keeps the connection is read from Keep-Alive', async t => {
+t.test('how long the origin keeps the connection is read from Keep-Alive', async (t) => {
   t.equal(readAnswerHead('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: 0', false).keptMs, 5_000)
   for (const value of ['max=100', 'timeout=never', 'xtimeout=5']) {
     t.equal(readAnswerHead(`HTTP/1.1 200 OK\r\nKeep-Alive: ${value}\r\nContent-Length: 0`, false).keptMs, Number.POSITIVE_INFINITY, value)
