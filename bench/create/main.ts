@@ -44,17 +44,17 @@ async function createBench ({ runs, before }: BenchOptions): Promise<void> {
       running.push(berth)
       return berth
     }
-    const sidesOf = async (prefix: string, build: Pick<ServerOptions, 'program'>): Promise<Side[]> => {
+    const sidesOf = async ({ folders, titles }: { readonly folders: string, readonly titles: string }, build: Pick<ServerOptions, 'program'>): Promise<Side[]> => {
       const sides: Side[] = []
       for (const { name, title, ratioAtMost, plugins, spares } of WAYS) {
-        const berth = await start(`${prefix}${name}`, plugins, build)
-        sides.push({ berth, title, ratioAtMost, series: series(`${prefix}${title}`), steps: createSteps('the guest to its first line, and HTTP'), ...spares === undefined ? {} : { warmth: await warmUp(berth, machine, spares) } })
+        const berth = await start(`${folders}${name}`, plugins, build)
+        sides.push({ berth, title, ratioAtMost, series: series(`${titles}${title}`), steps: createSteps('the guest to its first line, and HTTP'), ...spares === undefined ? {} : { warmth: await warmUp(berth, machine, spares) } })
       }
       return sides
     }
     try {
-      const sides = await sidesOf('', {})
-      const earlier = before === undefined ? [] : await sidesOf('the other build: ', { program: join(before, 'dist/core/main.js') })
+      const sides = await sidesOf({ folders: '', titles: '' }, {})
+      const earlier = before === undefined ? [] : await sidesOf({ folders: 'before-', titles: 'the other build: ' }, { program: join(before, 'dist/core/main.js') })
       const cold = sides.at(-1)?.berth
       if (cold === undefined) throw new Error('there is no way in which instances come up')
       await measure(sides, earlier, await prepareRawBoots(cold, machine, commands, join(folder, 'raw')), runs)
