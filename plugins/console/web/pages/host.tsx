@@ -1,5 +1,6 @@
 // The host: a tab for each aspect. One that this key or this server does not have says why.
 import type { ComponentChildren } from 'preact'
+import { Choice } from '../parts/choice.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Wait } from '../parts/wait.tsx'
 import { useLoaded, type Loaded } from '../state/list.ts'
@@ -49,7 +50,7 @@ function Sides ({ plugins }: { readonly plugins: Plugins | undefined }) {
       <Head title='Host' />
       <nav class='tabs' aria-label='Sides of the host'>{Object.entries(TABS).map(([key, each]) => {
         const { title, reason } = lacks(each) ?? {}
-        return <a key={key} href={href(['host', key])} aria-current={key === chosen ? 'page' : undefined} aria-disabled={reason === undefined ? undefined : true} title={reason === undefined ? undefined : `${title ?? ''} ${reason}`}>{each.title}</a>
+        return <Choice key={key} href={href(['host', key])} isChosen={key === chosen} aria-disabled={reason === undefined ? undefined : true} title={reason === undefined ? undefined : `${title ?? ''} ${reason}`}>{each.title}</Choice>
       })}
       </nav>
       {tab === undefined ? <Empty title='There is no such side of the host.' /> : lack !== undefined ? <Empty title={lack.title}>{lack.reason}</Empty> : isAsking ? <Wait what='which plugins there are' /> : <tab.View plugins={plugins} />}

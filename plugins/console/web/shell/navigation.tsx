@@ -1,5 +1,6 @@
 // The list of pages, and the current key.
 import { Button } from '../parts/button.tsx'
+import { Choice } from '../parts/choice.tsx'
 import { href, route } from '../state/route.ts'
 import { logOut, sessionKey } from '../state/session.ts'
 import { PAGES } from './pages.ts'
@@ -9,7 +10,7 @@ export function Navigation () {
   return (
     <nav class='navigation' aria-label='Pages'>
       <a class='brand' href={href(['instances'])}>Berth</a>
-      <ul>{PAGES.map(({ id, title }) => <li key={id}><a href={href([id])} aria-current={id === current ? 'page' : undefined}>{title}</a></li>)}</ul>
+      <ul>{PAGES.map(({ id, title }) => <li key={id}><Choice href={href([id])} isChosen={id === current}>{title}</Choice></li>)}</ul>
       <div class='who'><span title={`Scopes: ${sessionKey.value?.scopes.join(', ') ?? ''}`}>{sessionKey.value?.name}</span><Button onPress={logOut}>Log out</Button></div>
     </nav>
   )

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { path } from '../../api/call.ts'
 import type { Instance } from '../../api/types.ts'
 import { Button } from '../../parts/button.tsx'
+import { Choice } from '../../parts/choice.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { State } from '../../parts/state.tsx'
 import { Wait } from '../../parts/wait.tsx'
@@ -38,7 +39,7 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
       </header>
       {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
       {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
-      <nav class='tabs' aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <a key={key} href={href(['instances', id, key])} aria-current={key === tab ? 'page' : undefined}>{title}</a>)}</nav>
+      <nav class='tabs' aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <Choice key={key} href={href(['instances', id, key])} isChosen={key === tab}>{title}</Choice>)}</nav>
       <View instance={instance} />
       {isForking && <ForkInstance instance={instance} onClose={() => { setForking(false) }} />}
     </>
