@@ -46,7 +46,7 @@ t.test('an empty configuration gives the defaults', async (t) => {
         stopTimeout: '10s', bodyLimit: '1MB', minFree: '1GB', minFreeInodes: 10_000, cors: { origins: [] }, rateLimit: { requests: 0, per: '1m' }, metrics: { enabled: true, listen: '127.0.0.1:9464' }, tls: {}
       },
       database: { url: 'sqlite:berth.db', keepCopies: 3 },
-      log: { level: 'info' },
+      log: { level: 'info', recent: '4MB' },
       plugins: {}
     })
   }

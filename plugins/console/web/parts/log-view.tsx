@@ -37,7 +37,7 @@ export function LogView ({ log, children, over, onAgain, empty }: LogViewProps) 
         <input type='search' class='search' placeholder='Only lines with' aria-label='Only lines with' value={wanted} onInput={(event) => { setWanted(event.currentTarget.value) }} />
         <Button onPress={pause}>{isPaused ? 'Follow' : 'Pause'}</Button>
         {over !== undefined && <Button onPress={onAgain}>Read again</Button>}
-        <span class='quiet' role='status'>{shown.length.toLocaleString()} lines{isSearching && ` of ${log.lines.length.toLocaleString()}`}{over !== undefined ? `, ${over}` : isPaused ? ', paused' : ''}</span>
+        <span class='quiet' role='status'>{shown.length.toLocaleString()} {shown.length === 1 ? 'line' : 'lines'}{isSearching && ` of ${log.lines.length.toLocaleString()}`}{over !== undefined ? `, ${over}` : isPaused ? ', paused' : ''}</span>
       </div>
       <Lines lines={shown} version={isPaused && !isSearching ? -1 : version} follows={!isPaused} empty={isSearching && log.lines.length > 0 ? 'No line has this.' : empty} />
     </section>

@@ -90,7 +90,7 @@ async function readsLogs (t: Test, operator: Operator): Promise<void> {
   await page.getByText(/line 99999/).waitFor()
   t.ok(await page.evaluate<number>('document.querySelector(".lines").textContent.length') < 20_000, 'only what is in sight is in the page')
   await page.getByLabel('Only lines with').fill('onerror')
-  await page.getByText(/1 lines of 100,001/).waitFor()
+  await page.getByText(/1 line of 100,001/).waitFor()
   // The lines in sight are drawn after their number is said.
   await eventually('the one line, as text', async () => (await page.locator('.lines pre').innerText()).trim() === HOSTILE, { explain: async () => await page.locator('.lines pre').innerText() })
   t.equal(await page.locator('.lines img').count(), 0)

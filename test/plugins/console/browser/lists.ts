@@ -53,7 +53,7 @@ async function follows (t: Test, operator: Operator): Promise<void> {
   await page.getByLabel('Only lines with').fill('')
   await page.getByRole('button', { name: 'Pause' }).click()
   await end()
-  await page.getByRole('status').getByText(/^1 lines, paused$/).waitFor(PATIENCE)
+  await page.getByRole('status').getByText(/^1 line, paused$/).waitFor(PATIENCE)
   await page.getByRole('button', { name: 'Follow' }).click()
   await page.getByRole('status').getByText(/^2 lines$/).waitFor(PATIENCE)
   await page.getByRole('link', { name: 'Processes' }).click()

@@ -28,6 +28,8 @@ async function work (t: Test): Promise<void> {
   await t.test('of an upload', async (t) => { await upload(t, operator, file) })
   await t.test('of a download', async (t) => { await download(t, operator) })
   await t.test('of a policy that is tried', async (t) => { await trial(t, operator) })
+  await t.test('of a look at the server\'s log', async (t) => { await serverLog(t, operator) })
+  await t.test('of a look at an image', async (t) => { await imageDetails(t, operator) })
   await t.test('of a create', async (t) => { await create(t, operator) })
   await t.test('of a fork', async (t) => { await presses(t, operator, 'Fork', true) })
   await t.test('of a standby', async (t) => { await presses(t, operator, 'Standby') })
@@ -165,4 +167,32 @@ async function trial (t: Test, operator: Operator): Promise<void> {
   await press()
   await page.getByText('It would be let through.').waitFor(PATIENCE)
   t.equal(await page.locator('dialog').count(), 1)
+}
+
+async function serverLog (t: Test, operator: Operator): Promise<void> {
+  const { page } = operator
+  await goTo(operator, 'host/log')
+  const search = page.getByLabel('Only lines with')
+  const found = async (): Promise<number> => {
+    await search.fill('API socket open')
+    return Number(/^(\d+) lines? of/.exec(await page.locator('section.logs [role=status]').innerText())?.[1] ?? 0)
+  }
+  await eventually('the log tells of the start', async () => await found() === 1, SETTLING)
+  await dies(operator, async () => { await page.getByRole('button', { name: 'Pause' }).click() })
+  await goTo(operator, 'host/log')
+  await eventually('the log tells of the new start', async () => await found() === 1, SETTLING)
+  t.equal(await found(), 1, 'and of that one alone: lines of the server before are not beside those of this one')
+}
+
+async function imageDetails (t: Test, operator: Operator): Promise<void> {
+  const { page } = operator
+  const look = async (): Promise<void> => {
+    await goTo(operator, 'images')
+    await page.getByRole('button', { name: /^Details of .*console\/shell/ }).click()
+    await page.locator('dialog').getByRole('link', { name: 'subject' }).waitFor(PATIENCE)
+  }
+  await look()
+  await dies(operator, async () => {})
+  t.equal(await page.locator('dialog').count(), 0, 'what was told before is not shown as if it held')
+  await look()
 }
