@@ -24,6 +24,7 @@ export class EgressRepository {
   /** numbers that this server has reserved: the next one, and the first after them */
   #next = 0
   #end = 0
+  #taking: Promise<unknown> = Promise.resolve()
 
   constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
     this.#knex = knex
@@ -56,6 +57,13 @@ export class EgressRepository {
    * @param above the proxy's number, which may be greater than this server's when its database was restored from a backup
    */
   async nextRevision (above = 0): Promise<number> {
+    // One after the other: two that reserve at the same time would get their ranges in any order.
+    const taken = this.#taking.then(async () => await this.#take(above))
+    this.#taking = taken.catch(() => {})
+    return await taken
+  }
+
+  async #take (above: number): Promise<number> {
     if (this.#next >= this.#end || this.#next <= above) {
       const first = await this.#reserve(above)
       this.#next = first
