@@ -24,7 +24,6 @@ export const SHARED_PACKAGES: readonly HostPackage[] = [
   { name: 'lz4', commands: ['lz4'], need: 'server' },
   { name: 'mariadb-client', commands: ['mariadb', 'mariadb-dump'] },
   { name: 'openssl', commands: ['openssl'], need: 'server' },
-  { name: 'procps', commands: ['sysctl'], need: 'server' },
   { name: 'tar', commands: ['tar'] },
   { name: 'util-linux', commands: ['setpriv', 'unshare', 'nsenter', 'prlimit', 'ionice'] },
   { name: 'xz-utils', commands: ['xz'], need: 'server' },

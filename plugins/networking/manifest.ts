@@ -66,7 +66,8 @@ export const manifest = {
   hostPackages: [
     { name: 'conntrack', commands: ['conntrack'], oldest: '1.4.7', need: 'network' },
     { name: 'dnsmasq-base', commands: ['dnsmasq'], oldest: '2.90', need: 'network' },
-    { name: 'nftables', commands: ['nft'], oldest: '1.0.6', need: 'network' }
+    { name: 'nftables', commands: ['nft'], oldest: '1.0.6', need: 'network' },
+    { name: 'procps', commands: ['sysctl'], need: 'server' }
   ],
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)
