@@ -12,6 +12,21 @@ interface ChoiceProps {
 
 export function Choice ({ isChosen, children, ...link }: ChoiceProps) {
   const own = useRef<HTMLAnchorElement>(null)
-  useLayoutEffect(() => { if (isChosen) own.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' }) }, [isChosen])
+  useLayoutEffect(() => {
+    if (!isChosen) return
+    const show = (): void => { if (own.current !== null) scrollRow(own.current) }
+    show()
+    window.addEventListener('resize', show)
+    return () => { window.removeEventListener('resize', show) }
+  }, [isChosen])
   return <a ref={own} aria-current={isChosen ? 'page' : undefined} {...link}>{children}</a>
+}
+
+/** Along the row only: `scrollIntoView` would move the page as well, under a reader who has scrolled down. */
+function scrollRow (link: HTMLAnchorElement): void {
+  const row = link.closest('ul, nav')
+  if (row === null) return
+  const [place, frame] = [link.getBoundingClientRect(), row.getBoundingClientRect()]
+  if (place.left < frame.left) row.scrollLeft -= frame.left - place.left
+  else if (place.right > frame.right) row.scrollLeft += place.right - frame.right
 }
