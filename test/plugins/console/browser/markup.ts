@@ -31,7 +31,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   [`/instances/${ID}1/egress?limit=500*`]: { mode: 'all', credentials: [FIRST], entries: [request], next: 1 },
   [`/instances/${ID}1/stats`]: { cpu_seconds: 1, memory_rss_bytes: 1, allocated_memory_bytes: 1, network_rx_bytes: 1, network_tx_bytes: 1 },
   '/snapshots': [snapshot],
-  ...Object.fromEntries([`${ID}0`, `${ID}1`].map((id) => [`/instances/${id}/footprint`, { instance_id: id, memory: null, memory_reason: HOSTILE_LINE, disk: { total_bytes: 1, writable_disk_bytes: 1, memory_bytes: 0, other_bytes: 0, shared_bytes: null, own_bytes: null } }])),
+  ...Object.fromEntries([ID, `${ID}1`].map((id) => [`/instances/${id}/footprint`, { instance_id: id, memory: null, memory_reason: HOSTILE_LINE, disk: { total_bytes: 1, writable_disk_bytes: 1, memory_bytes: 0, other_bytes: 0, shared_bytes: null, own_bytes: null } }])),
   '/templates': [{ id: FIRST, hypervisor: FIRST, vcpus: 1, size: HOSTILE_LINE, network: true, disk_bytes: 1, last_used_at: AT, spares: 1, instances: 1 }],
   '/images': [IMAGE],
   [`/images/${encodeURIComponent(IMAGE.name)}?details=true`]: {
