@@ -7,21 +7,23 @@ import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { contents, converse, launch, makeSpec, reaches, startClock, type HypervisorFixture } from './fixture.ts'
 import { waitingVm } from './image-fixture.ts'
+import { vmmOf, withoutProcess } from './vmm.ts'
 
 export async function attachingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('a released VM runs on and can be taken over', async (t) => {
     const { vm: first } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     const { bootId } = await (await converse(t, fixture, first)).hello
     first.release()
-    t.ok(isAlive(first.handle))
+    t.ok(vmmOf(fixture).isAlive(first.handle))
     const second = await (await fixture.makeDriver()).attach(first.handle)
     t.same(second.state, { status: 'running' })
     t.equal((await (await converse(t, fixture, second)).hello).bootId, bootId)
     await second.kill()
-    t.notOk(isAlive(first.handle))
+    t.notOk(vmmOf(fixture).isAlive(first.handle))
   })
 
-  await t.test('a VM outlives a server that is killed, and the next one takes it over', async (t) => {
+  const skip = withoutProcess(fixture)
+  await t.test('a VM outlives a server that is killed, and the next one takes it over', { skip }, async (t) => {
     const handle = await launchAndDie(fixture, await makeSpec(t, fixture))
     const vm = await (await fixture.makeDriver()).attach(handle)
     t.teardown(() => vm.kill())
@@ -31,7 +33,7 @@ export async function attachingCases (t: Test, fixture: HypervisorFixture): Prom
     await reaches(vm, 'gone')
   })
 
-  await t.test('a VM that vanished meanwhile is gone, and what it left is removed', async (t) => {
+  await t.test('a VM that vanished meanwhile is gone, and what it left is removed', { skip }, async (t) => {
     const spec = await makeSpec(t, fixture)
     const before = await contents(spec.directory)
     const handle = await launchAndDie(fixture, spec)
@@ -44,7 +46,7 @@ export async function attachingCases (t: Test, fixture: HypervisorFixture): Prom
     t.same(await contents(spec.directory), before)
   })
 
-  await t.test('a process that was given the pid of an old VM is left alone', async (t) => {
+  await t.test('a process that was given the pid of an old VM is left alone', { skip }, async (t) => {
     const driver = await fixture.makeDriver()
     const dead = await launch(t, driver, await makeSpec(t, fixture))
     await dead.kill()
@@ -62,12 +64,12 @@ export async function attachingCases (t: Test, fixture: HypervisorFixture): Prom
   await t.test('a hung VM is taken over as hung, and comes back', async (t) => {
     const first = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
     first.release()
-    process.kill(first.handle.pid, 'SIGSTOP')
+    vmmOf(fixture).stop(first.handle)
     const elapsed = startClock()
     const second = await (await fixture.makeDriver()).attach(first.handle)
     t.ok(elapsed() < 3000)
     t.equal(second.state.status, 'hung')
-    process.kill(first.handle.pid, 'SIGCONT')
+    vmmOf(fixture).goOn(first.handle)
     t.ok(await reaches(second, 'running') <= 2000)
     await second.kill()
   })

@@ -1,8 +1,8 @@
 // Cases of a VM's end, by order, by accident, and by the guest itself.
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import { isAlive } from '../../../core/process/identity.ts'
 import { contents, converse, launch, makeSpec, reaches, workload, type HypervisorFixture } from './fixture.ts'
+import { vmmOf } from './vmm.ts'
 
 export async function endingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('kill returns when the process is gone, as often as it is called', async (t) => {
@@ -10,7 +10,7 @@ export async function endingCases (t: Test, fixture: HypervisorFixture): Promise
     const before = await contents(spec.directory)
     const vm = await launch(t, await fixture.makeDriver(), spec)
     await Promise.all([vm.kill(), vm.kill()])
-    t.notOk(isAlive(vm.handle))
+    t.notOk(vmmOf(fixture).isAlive(vm.handle))
     t.equal(vm.state.status, 'gone')
     await vm.wait()
     await vm.kill()
@@ -19,7 +19,7 @@ export async function endingCases (t: Test, fixture: HypervisorFixture): Promise
 
   await t.test('a VMM that dies is gone within 1 s', async (t) => {
     const vm = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
-    process.kill(vm.handle.pid, 'SIGKILL')
+    vmmOf(fixture).crash(vm.handle)
     t.ok(await reaches(vm, 'gone') <= 1000)
     await vm.wait()
   })

@@ -7,6 +7,7 @@ import type { HypervisorDriver, MemoryImage, Vm, VmSpec, VmStatus } from '../../
 import { PATIENCE_MS } from '../../helpers/eventually.ts'
 import { evidenceOfVm } from '../../helpers/evidence.ts'
 import type { GuestLink, GuestService, Workload } from '../../../plugins/guest/contract.ts'
+import type { VmmAccess } from './vmm.ts'
 
 /** A guest that has booted and waits for its program, as an image. */
 export interface Booted {
@@ -29,6 +30,8 @@ export interface HypervisorFixture {
   makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
   /** Guests that have no kernel: what only one can show is left out. */
   readonly isDouble?: boolean
+  /** VMMs that are no processes: what only one can show is left out, and the rest asks here. */
+  readonly vmm?: VmmAccess
   /** what `waitingVm` makes VMs of */
   readonly booted?: () => Promise<Booted | undefined>
   /** whether the network devices of guests are real ones; their image has /bin/busybox then */

@@ -6,7 +6,6 @@ import type { Test } from 'tap'
 import type { CaptureFiles, VmSpec } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
-import { isAlive } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -15,6 +14,7 @@ import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, ow
 import { keepingCases } from './keeping.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
 import { guestRun } from './network-fixture.ts'
+import { vmmOf, withoutProcess } from './vmm.ts'
 
 const MIB = 2 ** 20
 /** more than clocks may differ by */
@@ -24,7 +24,8 @@ const commands = createHostCommands()
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   const { imaging } = await fixture.makeDriver()
   await t.test('memory images', { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
-    for (const cases of [standbyCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases, imagingCrashCases]) await cases(t, fixture)
+    for (const cases of [standbyCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases]) await cases(t, fixture)
+    await t.test('servers that are killed', { skip: withoutProcess(fixture) }, async (t) => { await imagingCrashCases(t, fixture) })
   })
 }
 
@@ -142,7 +143,7 @@ async function hotplugCases (t: Test, fixture: HypervisorFixture): Promise<void>
 }
 
 async function userCases (t: Test, fixture: HypervisorFixture): Promise<void> {
-  const skip = process.getuid?.() === 0 ? false : 'only root can give a VM a user of its own'
+  const skip = process.getuid?.() === 0 ? withoutProcess(fixture) : 'only root can give a VM a user of its own'
   await t.test('a VM with a user of its own is captured, and restored as another user', { skip }, async (t) => {
     const driver = await fixture.makeDriver()
     const spec = await sharedSpec(t, fixture, { deep: true, identity: { uid: 61_001, gid: 61_001 } })
@@ -281,7 +282,7 @@ async function refusalCases (t: Test, fixture: HypervisorFixture): Promise<void>
     for (const sharing of facetOf(vm).memoryFile === undefined ? [] : ['shared', 'private'] as const) {
       await t.rejects(imagingOf(driver).restore({ ...other, memory: { path: captured.memoryPath, sharing } }, captured.image, captured.statePath), { code: 'memory_in_use' })
     }
-    t.ok(isAlive(vm.handle))
+    t.ok(vmmOf(fixture).isAlive(vm.handle))
     await vm.kill()
     const reader = await imagingOf(driver).restore(other, captured.image, captured.statePath)
     t.teardown(() => reader.kill())

@@ -1,13 +1,13 @@
 // Cases of disks that come to a VM that runs, and go again: what the guest sees, what the VMM holds open, and what a refusal leaves.
-import { chmod, chown, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { chmod, chown, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { makeExt4 } from '../../../core/library/ext4.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { facetOf, sharedSpec } from './image-fixture.ts'
+import { vmmOf } from './vmm.ts'
 
 const MIB = 2 ** 20
 const USER = { uid: 61_004, gid: 61_004 }
@@ -30,14 +30,7 @@ async function makeDisk (spec: VmSpec, unit: number, readonly = false): Promise<
   return { id: `volume-${unit}`, path, readonly, unit }
 }
 
-async function holds (vm: Vm, { path }: VmDisk): Promise<boolean> {
-  const folder = `/proc/${vm.handle.pid}/fd`
-  const files = await Promise.all((await readdir(folder)).map(async (name) => await readlink(join(folder, name)).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return ''
-    throw error
-  })))
-  return files.includes(await realpath(path))
-}
+const holds = async (fixture: HypervisorFixture, { handle }: Vm, { path }: VmDisk): Promise<boolean> => await vmmOf(fixture).holds(handle, path)
 
 const user = (): { identity?: NonNullable<VmSpec['identity']> } => process.getuid?.() === 0 ? { identity: USER } : {}
 const mountOf = ({ id, readonly }: VmDisk, path: string) => ({ path, device: `serial:${id}`, readonly })
@@ -55,7 +48,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     for (const disk of [second, third]) {
       await vm.plugDisk?.(disk)
       await vm.plugDisk?.(disk)
-      t.ok(await holds(vm, disk))
+      t.ok(await holds(fixture, vm, disk))
       await link.mount(mountOf(disk, `/${disk.id}`))
       t.match(await link.stat(`/${disk.id}/lost+found`, { follow: false }), { exists: true })
     }
@@ -65,7 +58,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
       await link.unmount(mountOf(disk, ''))
       await vm.unplugDisk?.(disk.id)
       await vm.unplugDisk?.(disk.id)
-      t.notOk(await holds(vm, disk))
+      t.notOk(await holds(fixture, vm, disk))
     }
     // What was written is there for the next.
     await commands.run('e2fsck', ['-n', '-f', second.path])
@@ -79,7 +72,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     const again = await converse(t, fixture, later)
     await again.unmount({ device: 'serial:volume-9' })
     await later.unplugDisk?.('volume-9')
-    t.notOk(await holds(later, second))
+    t.notOk(await holds(fixture, later, second))
     await later.kill()
   })
 }

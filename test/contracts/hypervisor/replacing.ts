@@ -1,11 +1,11 @@
 // Cases of putting other images in the place of a waiting guest's disks: what the guest starts from, what the VMM lets go of, and what a refusal leaves.
-import { chmod, chown, mkdtemp, readdir, readFile, readlink, realpath, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { captureHere, facetOf, imagingOf, ticking, waitingVm } from './image-fixture.ts'
+import { vmmOf } from './vmm.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const USER = { uid: 61_003, gid: 61_003 }
@@ -36,17 +36,7 @@ async function replaceAll (fixture: HypervisorFixture, vm: Vm, spec: VmSpec): Pr
   return disks
 }
 
-async function openFiles (vm: Vm): Promise<string[]> {
-  const folder = `/proc/${vm.handle.pid}/fd`
-  return await Promise.all((await readdir(folder)).map(async (name) => await readlink(join(folder, name)).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return ''
-    throw error
-  })))
-}
-
-async function holds (vm: Vm, path: string): Promise<boolean> {
-  return (await openFiles(vm)).includes(await realpath(path))
-}
+const holds = async (fixture: HypervisorFixture, { handle }: Vm, path: string): Promise<boolean> => await vmmOf(fixture).holds(handle, path)
 
 /** Writable disks: read-only ones are the same file for many machines. */
 const own = (disks: readonly VmDisk[]): readonly VmDisk[] => disks.filter(({ readonly }) => !readonly)
@@ -64,8 +54,8 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     for (let turn = 1; turn <= 3; turn++) {
       const before = disks
       disks = await replaceAll(fixture, vm, spec)
-      for (const { path } of own(before)) t.notOk(await holds(vm, path), 'the old disk is closed')
-      for (const { path } of own(disks)) t.ok(await holds(vm, path), 'the new disk is open')
+      for (const { path } of own(before)) t.notOk(await holds(fixture, vm, path), 'the old disk is closed')
+      for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path), 'the new disk is open')
     }
     t.same(vm.state, { status: 'running' })
     await link.run(workload('print', 'new disks'))
@@ -81,8 +71,8 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     const vm = await (await fixture.makeDriver()).attach(first.handle)
     const disks = await otherDisks(fixture, spec)
     await Promise.all(disks.map(async ({ id, path }) => await vm.replaceDisk?.(id, path)))
-    for (const { path } of own(disks)) t.ok(await holds(vm, path))
-    for (const { path } of own(spec.disks)) t.notOk(await holds(vm, path))
+    for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path))
+    for (const { path } of own(spec.disks)) t.notOk(await holds(fixture, vm, path))
     await vm.imaging?.resume()
     await (await converse(t, fixture, vm)).run(workload('print', 'after a pause'))
     await printed(spec, 'after a pause')
@@ -114,7 +104,7 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     await facetOf(vm).capture({ statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') })
     const disks = await replaceAll(fixture, vm, spec)
     await facetOf(vm).resume()
-    for (const { path } of own(disks)) t.ok(await holds(vm, path))
+    for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path))
     // A capture may break the connection.
     link.close()
     await (await converse(t, fixture, vm)).run(workload('print', 'after a capture'))
@@ -134,9 +124,9 @@ async function refusedCases (t: Test, fixture: HypervisorFixture): Promise<void>
     await t.rejects(async () => await vm.replaceDisk?.(disk.id, `${disk.path}-missing`))
     const [foreign] = own(await otherDisks(fixture, spec))
     if (asRoot && foreign !== undefined) await t.rejects(async () => await vm.replaceDisk?.(disk.id, foreign.path), 'the VM\'s user cannot open it')
-    t.ok(await holds(vm, disk.path))
+    t.ok(await holds(fixture, vm, disk.path))
     await replaceAll(fixture, vm, spec)
-    t.notOk(await holds(vm, disk.path), 'and it can be replaced after all')
+    t.notOk(await holds(fixture, vm, disk.path), 'and it can be replaced after all')
     await link.run(workload('print', 'after refusals'))
     await printed(spec, 'after refusals')
   })

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { chmod, readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { withoutProcess } from './vmm.ts'
 
 const ALICE = { uid: 61_001, gid: 61_001 }
 const BOB = { uid: 61_002, gid: 61_002 }
@@ -23,7 +24,7 @@ export async function separationCases (t: Test, fixture: HypervisorFixture): Pro
     t.equal(await readFile(specs[1].files.output, 'utf8'), 'still here\n')
   })
 
-  const skip = process.getuid?.() === 0 ? false : 'only root can give a VM a user of its own'
+  const skip = process.getuid?.() === 0 ? withoutProcess(fixture) : 'only root can give a VM a user of its own'
   await t.test('a VM runs as the user it was given, without other groups, and cannot read another VM\'s files', { skip }, async (t) => {
     const driver = await fixture.makeDriver()
     const specs = [await makeSpec(t, fixture, { identity: ALICE }), await makeSpec(t, fixture, { identity: BOB })] as const
