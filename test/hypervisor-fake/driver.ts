@@ -1,4 +1,4 @@
-// The scripted driver: starts a process per VM that behaves as its script says. For lifecycle and failure cases that no real VMM gives on demand.
+// The form of the fake driver with processes: starts one per VM, which behaves as its script says. For lifecycle and failure cases that no real VMM gives on demand.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -10,17 +10,16 @@ import type { HypervisorDriver, MemoryImage, VmMemoryFile, VmSpec } from '../../
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
-import { MemoryInUse, RestoreFailed, SpecInvalid } from '../../core/library/vmm/errors.ts'
-import { keyOf } from '../../core/library/vmm/shape.ts'
+import { MemoryInUse, RestoreFailed } from '../../core/library/vmm/errors.ts'
 import { processesIn } from '../../setup/server/leftovers.ts'
 import { createUndo } from '../../core/undo.ts'
 import { FakeControl } from './control.ts'
-import { factsOf, loadImage } from './imaging.ts'
+import { checkBootable, detailsOf, keyFor, VERSION } from './image.ts'
+import { loadImage } from './imaging.ts'
 import { FOLDER, type FakeScript, type FakeVmmOrder, type SavedGuest } from './script.ts'
 import { FakeVm } from './vm.ts'
 
 const VMM = fileURLToPath(new URL('vmm.js', import.meta.url))
-const VERSION = '1.0'
 const LOCKED = 75
 
 /** @param script read at each launch, so that a test can change it between two */
@@ -32,18 +31,18 @@ export function createFakeDriver (name: string, script: () => FakeScript | Promi
     },
     async launch (spec, signal) {
       signal?.throwIfAborted()
-      if (spec.memory?.sharing === 'private') throw SpecInvalid('private memory needs an image to be restored from')
+      await checkBootable(spec)
       return launch({ name, spec, script }, signal)
     },
     imaging: {
       refusal: async () => (await script()).imagingRefusal,
       async key (spec) {
-        return keyOf(factsOf(spec, VERSION).shape, spec.kernel.arguments)
+        return keyFor(spec, VERSION)
       },
       async restore (spec, image, statePath, { signal, beforeRun } = {}) {
         signal?.throwIfAborted()
         const { restoreDelayMs, restoreFailure } = await script()
-        const saved = await loadImage(name, spec, VERSION, image, statePath)
+        const saved = await loadImage({ driver: name, version: VERSION, spec, image, statePath })
         if (restoreDelayMs !== undefined) await sleep(restoreDelayMs, undefined, signal === undefined ? {} : { signal })
         if (restoreFailure !== undefined) throw RestoreFailed(restoreFailure)
         const vm = await launch({ name, spec, script, image, saved }, signal)
@@ -79,8 +78,6 @@ async function launch ({ name, spec, script: read, image, saved }: Start, signal
   const undo = createUndo()
   try {
     if (script.launchDelayMs !== undefined) await sleep(script.launchDelayMs, undefined, signal === undefined ? {} : { signal })
-    // What no VMM could boot: a fake would not notice by itself.
-    await readFile(spec.kernel.path)
     const folder = join(spec.directory, FOLDER)
     await reclaim(folder)
     await mkdir(folder, { mode: 0o700 })
@@ -90,16 +87,11 @@ async function launch ({ name, spec, script: read, image, saved }: Start, signal
     undo.add(() => endProcess(identity))
     const control = await openControl(spec, exited, signal)
     undo.drop()
-    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: detailsOf(spec, image) }, { status: 'running' }, read, control)
+    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: detailsOf(spec, VERSION, image) }, { status: 'running' }, read, control)
   } catch (error) {
     await undo.run()
     throw signal?.aborted === true ? signal.reason : error
   }
-}
-
-/** The network is there for tests to see what the VM was given. */
-function detailsOf (spec: VmSpec, image: MemoryImage | undefined): Record<string, unknown> {
-  return { image: factsOf(spec, VERSION, image), ...spec.network === undefined ? {} : { network: spec.network } }
 }
 
 /** Ends what a crashed server has left there. */

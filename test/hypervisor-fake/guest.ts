@@ -1,7 +1,7 @@
 // A guest without a kernel: answers the agent protocol as berth-init does, as far as lifecycle tests need it.
 import { randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FieldWriter, Tag } from '../../plugins/guest/link/fields.ts'
 import { FrameType } from '../../plugins/guest/link/frames.ts'
@@ -9,6 +9,7 @@ import { frame, HostReader, readFields, type Frame } from './frames.ts'
 import { refusal, startProgram, type Ending, type Program } from './program.ts'
 import type { FakeVmmOrder, SavedGuest } from './script.ts'
 
+const SIGKILL = 9
 const SIGTERM = 15
 
 export class FakeGuest {
@@ -21,7 +22,7 @@ export class FakeGuest {
   readonly #start = Date.now()
   #phase = 'waiting'
   #agent = true
-  #host: Socket | undefined
+  #host: Duplex | undefined
   #argv: readonly string[] = []
   #program: Program | undefined
   #ending: Ending | undefined
@@ -46,28 +47,44 @@ export class FakeGuest {
     return { bootId: this.#bootId, phase: this.#phase, agent: this.#agent, argv: this.#argv, memory: this.#program?.memory ?? '' }
   }
 
+  /** The VMM ends without a word from it. For guests that share their process: those of others end with theirs. */
+  stop (): void {
+    this.#phase = 'exiting'
+    this.#program?.kill(SIGKILL)
+  }
+
   /** A host has opened the agent's stream. */
-  serve (socket: Socket): void {
+  serve (socket: Duplex): void {
     const reader = new HostReader()
     this.#host = socket
     socket.on('error', () => {})
     socket.on('close', () => { if (this.#host === socket) this.#host = undefined })
+    // What comes before the greeting is answered after it: a host takes nothing that precedes that.
+    let early: Frame[] | undefined = []
+    const greeted = (): void => {
+      const frames = early ?? []
+      early = undefined
+      for (const got of frames) this.#take(got)
+    }
     socket.on('data', (chunk: Buffer) => {
       for (const got of reader.push(chunk)) {
-        if ('sync' in got) this.#greet(socket, got.sync)
-        else this.#take(got)
+        if ('sync' in got) this.#greet(socket, got.sync, greeted)
+        else if (early === undefined) this.#take(got)
+        else early.push(got)
       }
     })
   }
 
-  #greet (socket: Socket, sync: Buffer): void {
+  #greet (socket: Duplex, sync: Buffer, greeted: () => void): void {
     const { greeting, bootDelayMs = 0 } = this.#order.script
-    if (greeting === 'silence') return
-    if (greeting === 'garbage') {
-      socket.write(Buffer.alloc(65_536, 0xff))
-      return
+    if (greeting !== undefined) {
+      if (greeting === 'garbage') socket.write(Buffer.alloc(65_536, 0xff))
+      return greeted()
     }
-    setTimeout(() => { socket.write(Buffer.concat([sync, this.#hello()])) }, this.#start + bootDelayMs - Date.now())
+    setTimeout(() => {
+      socket.write(Buffer.concat([sync, this.#hello()]))
+      greeted()
+    }, this.#start + bootDelayMs - Date.now())
   }
 
   #hello (): Buffer {

@@ -3,7 +3,7 @@ import { PassThrough, type Duplex } from 'node:stream'
 import type { VmState } from '../../../core/library/hypervisor.ts'
 import type { ExecSpec, GuestEntry, GuestHello, GuestLink, PathFacts } from '../../../plugins/guest/contract.ts'
 import { ScriptedExec } from './scripted-exec.ts'
-import type { ImagingStep, ScriptedVm } from './scripted-vm.ts'
+import type { ImagingStep, ScriptedStream, ScriptedVm } from './scripted-vm.ts'
 
 /** What the host says of its guests. */
 export interface GuestScript {
@@ -15,16 +15,19 @@ export interface GuestScript {
   step (step: ImagingStep, vm: ScriptedVm): Promise<void>
 }
 
-export function linkTo (vm: ScriptedVm, host: GuestScript): GuestLink {
+export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
+  const { vm } = stream
   const { promise: closed, resolve } = deferred<string>()
   let isOpen = true
   const close = (reason: string): void => {
     if (isOpen) vm.connections--
     isOpen = false
+    stream.destroy()
     resolve(reason)
   }
   vm.connections++
   vm.bus.on('state', (state: VmState) => { if (state.status === 'gone') close('the VM is gone') })
+  stream.once('close', () => { close('the stream ended') })
   vm.bus.on('unlink', () => { close('unlinked') })
   return {
     closed,

@@ -1,69 +1,43 @@
-// One VM of a scripted host.
-import { EventEmitter } from 'node:events'
-import { appendFile, writeFile } from 'node:fs/promises'
+// One VM of a scripted host: a fake one without a process, whose guest does what the test says.
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { Duplex } from 'node:stream'
-import type { MemoryImage, VmDiskRange, VmHandle, VmSpec, VmState } from '../../../core/library/hypervisor.ts'
+import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { ExecSpec, GuestExit, GuestIdentity, GuestMount, GuestPhase, PutSpec, Workload } from '../../../plugins/guest/contract.ts'
+import type { DriverStep } from '../../hypervisor-fake/in-process/host.ts'
+import { Machine } from '../../hypervisor-fake/in-process/machine.ts'
 import type { EgressStep } from './scripted-egress.ts'
 import type { ScriptedExec } from './scripted-exec.ts'
 import type { NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'flush' | 'flushed' | 'track' | 'tracked' | 'changes' | 'untrack' | 'copy-ahead' | 'copied-ahead' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
+export type ImagingStep = DriverStep | 'rehearse' | 'rehearsed' | 'flush' | 'flushed' | 'sleep' | 'slept' | 'wake' | 'woken' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'shutdown' | NetworkStep | EgressStep
 
-/** One scripted VM: its VMM, its guest, and what the test sees of it. */
-export class ScriptedVm {
-  readonly spec: VmSpec
-  readonly handle: VmHandle
-  state: VmState = { status: 'running' }
+const PHASES = ['waiting', 'asleep', 'running'] as const
+
+/** One scripted VM: its guest, and what the test sees of it. */
+export class ScriptedVm extends Machine {
   workload: Workload | undefined
   phase: GuestPhase = 'waiting'
   readonly shutdowns: number[] = []
   readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
   readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
-  readonly rotations: string[] = []
   /** ports that the host listens on, and who takes their connections */
   readonly ports = new Map<number, (connection: Duplex) => void>()
-  /** as they are now */
-  readonly disks: Map<string, string>
   /** of the guest, by device */
   readonly mounts = new Map<string, GuestMount>()
   /** devices of mounts that something in the guest uses */
   readonly busy = new Set<string>()
-  /** disks whose changes are noted */
-  readonly tracked = new Set<string>()
-  /** what it says was written to them */
-  changes: readonly VmDiskRange[] = []
   rehearsals = 0
-  /** what the guest was asked to make do with */
-  aims: number[] = []
-  /** what it has; follows what it was asked for unless it is stubborn */
-  memory: number
-  stubborn = false
-  /** what the disks were limited to while it ran; undefined: never */
-  diskLimit: number | undefined
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
-  released = 0
-  /** whether its guest has not taken a step since an image was made of it */
-  isCaptured = false
   /** how many are connected to its guest */
   connections = 0
-  /** what it was started on */
-  restoredFrom: { image: MemoryImage, state: string, memory: string } | undefined
-  /** what an attached Vm and the guest's links are told */
-  readonly bus = new EventEmitter().setMaxListeners(0)
+  /** what its memory holds, where that is in no file of its own */
+  #content: string
 
-  constructor (spec: VmSpec, pid: number) {
-    this.spec = spec
-    this.memory = spec.memoryBytes
-    this.disks = new Map(spec.disks.map(({ id, path }) => [id, path]))
-    this.handle = { driver: 'qemu', version: 1, vmmVersion: '0', pid, startTicks: '0', bootId: 'scripted', directory: spec.directory }
-  }
-
-  set (state: VmState): void {
-    this.state = state
-    this.bus.emit('state', state)
+  constructor (spec: VmSpec, handle: VmHandle) {
+    super(spec, handle)
+    this.#content = `memory of pid ${handle.pid}`
   }
 
   /** The program runs. */
@@ -82,7 +56,38 @@ export class ScriptedVm {
   }
 
   async print (text: string): Promise<void> {
-    await appendFile(this.spec.files.output, text)
+    await appendFile(this.files.output, text)
+  }
+
+  open (): Duplex { return new ScriptedStream(this) }
+
+  async boot (): Promise<void> {
+    const { memory } = this.spec
+    if (memory !== undefined) await writeFile(memory.path, this.#content, { flag: 'r+' })
+  }
+
+  save (): string { return `state of a guest ${this.phase}` }
+
+  async saveMemory (path: string, isOwn: boolean): Promise<void> {
+    if (!isOwn) await writeFile(path, this.#content)
+  }
+
+  async load (statePath: string, memoryPath: string): Promise<{ state: string, memory: string }> {
+    const [state, memory] = await Promise.all([readFile(statePath, 'utf8'), readFile(memoryPath, 'utf8')])
+    this.#content = memory
+    this.phase = PHASES.find((phase) => state === `state of a guest ${phase}`) ?? 'running'
+    return { state, memory }
+  }
+
+  async goOn (): Promise<void> {
+    const step = ', gone on'
+    this.#content += step
+    const { memory } = this.spec
+    if (memory?.sharing === 'shared') await appendFile(memory.path, step)
+  }
+
+  override checkReleased (id: string): void {
+    if (this.mounts.has(`serial:${id}`)) throw new Error(`the disk ${id} was taken from under the guest`)
   }
 }
 
