@@ -53,6 +53,6 @@ async function call (scene: Scene): Promise<void> {
 
 async function picture (page: Page, name: string): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
-  await page.setViewportSize({ width: 1440, height: 440 })
+  await page.setViewportSize({ width: 1600, height: 440 })
   await page.screenshot({ path: join(FOLDER, `${name}.png`) })
 }
