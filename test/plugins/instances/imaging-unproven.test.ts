@@ -25,7 +25,7 @@ t.test('standby, a fork of a running instance and a copy of its memory get 501 w
   t.match((await call('GET', '/instances/web')).body, { state: 'Running', state_error: null })
   t.match(await call('POST', '/instances/web/fork', { name: 'cold', from_running: true, target_state: 'Stopped' }), { status: 201 }, 'a copy of the disk needs no memory')
   const { runtimes } = (await call('GET', '/capabilities')).body
-  t.match(Object(runtimes).find(({ name }: { name: string }) => name === 'qemu'), { available: true, reason: `no KVM here; snapshots, standby, fork and instant-create are not available: ${WHY}` })
+  t.match(Object(runtimes).find(({ name }: { name: string }) => name === 'qemu'), { available: true, reason: `a fake runs nothing; snapshots, standby, fork and instant-create are not available: ${WHY}` })
   t.notMatch(JSON.stringify(runtimes), /"(?:standby|fork|snapshots)"/)
   host.imagingRefusal = undefined
   t.match(await call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby' } })
