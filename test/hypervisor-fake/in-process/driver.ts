@@ -46,6 +46,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
       }
     },
     attach: async (handle) => {
+      if (host.attachError !== undefined) throw host.attachError
       const vm = host.vms.find((known) => known.handle.pid === handle.pid && known.handle.bootId === handle.bootId && known.handle.startTicks === handle.startTicks)
       return vm === undefined ? goneView(handle) : viewOf(host, vm)
     }

@@ -163,7 +163,7 @@ t.test('an instance whose VM cannot be taken over is Unknown, says why, and can 
   const before = await startApp(t)
   await before.make('web')
   await before.waitFor('web', 'Running')
-  const after = await restart(t, before, () => { before.host.vms.length = 0 })
+  const after = await restart(t, before, () => { before.host.attachError = new Error('its socket is gone') })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /could not be taken over/ })
   t.equal((await after.call('DELETE', '/instances/web')).status, 204)
   t.same(await readdir(join(after.dataDir, 'instances')), [])

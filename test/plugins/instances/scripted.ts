@@ -38,6 +38,7 @@ export class ScriptedHost implements Host<ScriptedVm> {
   /** how a launched guest behaves by itself */
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
+  attachError: Error | undefined
   /** why no VM can be saved and restored */
   imagingRefusal: string | undefined
   /** fails that step */
