@@ -37,7 +37,7 @@ export const ServerConfigSchema = Type.Object({
     certificate: AbsolutePath('PEM file: the certificate of the server, then those between it and a known authority. Read again when it changes'),
     key: AbsolutePath('PEM file with its private key, which others must not be able to read')
   }, closed),
-  dataDir: Type.String({ default: '/var/lib/berth', pattern: '^/', rule: 'must be an absolute path', description: 'folder of everything that Berth keeps' }),
+  dataDir: Type.String({ default: '/var/lib/berth', pattern: '^/[^:]*$', rule: 'must be an absolute path without a colon', description: 'folder of everything that Berth keeps' }),
   apiKey: Type.String({
     default: '',
     secret: true,

@@ -52,6 +52,10 @@ t.test('an empty configuration gives the defaults', async (t) => {
   }
 })
 
+t.test('a data folder with a colon is refused, at which skopeo would end the path of an image', async (t) => {
+  t.match(await problemsOf(resolve({ server: { dataDir: '/var/lib/berth:2' } })), [/server\.dataDir must be an absolute path without a colon/])
+})
+
 t.test('the defaults of a plugin are filled in, also inside records', async (t) => {
   const { config } = await resolve({ plugins: { sized: { config: { limits: { a: {}, b: { depth: 1 } } } } } }, { plugins: [sized] })
   t.strictSame(config.plugins, { sized: { enabled: true, onFailure: 'abort', config: { count: 2, mode: 'safe', password: '', limits: { a: { depth: 7 }, b: { depth: 1 } } } } })
@@ -71,7 +75,7 @@ t.test('every problem is reported at once, with its path, its rule and the neare
     'plugins.sized.config.mode must be one of "fast", "safe", not "slow"',
     'plugins.sized.config.password must not have more than 3 characters',
     'plugins.sized.onFailure must be one of "abort", "continue", not "ignore"',
-    'server.dataDir must be an absolute path, not "relative"',
+    'server.dataDir must be an absolute path without a colon, not "relative"',
     'server.lisen is not a known key; did you mean "listen"?',
     'server.metrics.enabled must be true or false, not "yes"',
     'server.startTimeout must be a duration such as 500ms, 30s or 1h30m, not "soon"',
@@ -119,7 +123,7 @@ t.test('a value in the environment is checked like one in the file, and secrets 
   t.strictSame([...problems].sort(), [
     'BERTH_API_KEY must have 16 to 200 printable characters and no space, or be empty for none',
     'BERTH_DATABASE_URL must be sqlite:PATH or mysql://user:password@host:port/name',
-    'BERTH_DATA_DIR must be an absolute path, not "x"',
+    'BERTH_DATA_DIR must be an absolute path without a colon, not "x"',
     'BERTH_LISTEN must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535, or none, not "nowhere"',
     'BERTH_LOG_LEVEL must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent", not "LOUD"'
   ])
@@ -128,7 +132,7 @@ t.test('a value in the environment is checked like one in the file, and secrets 
 t.test('problems of the graph come together with those of the values, and name what is turned off', async (t) => {
   const needy: Plugin = { manifest: { ...sized.manifest, id: 'needy', requires: ['server', 'events'], provides: ['log'] } }
   t.strictSame(await problemsOf(resolve({ server: { dataDir: 3 } }, { plugins: [needy] })), [
-    'server.dataDir must be an absolute path, not 3',
+    'server.dataDir must be an absolute path without a colon, not 3',
     'the key "log" is provided more than once: by core and needy'
   ])
   const folder = await temporaryFolder(t)
