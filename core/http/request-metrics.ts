@@ -7,7 +7,7 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const NO_ROUTE = 'unknown'
 
 /** The answers of one method and route with one status. */
-interface Answers { readonly tally: Tally, count: number, reported: number }
+interface Answers { readonly labels: { readonly method: string, readonly route: string, readonly status: number }, readonly tally: Tally, count: number, reported: number }
 
 /** Called when an answer has been sent. */
 export function requestMetrics (registry: Registry): (request: FastifyRequest, reply: FastifyReply) => void {
@@ -19,9 +19,8 @@ export function requestMetrics (registry: Registry): (request: FastifyRequest, r
     labelNames: ['method', 'route', 'status'],
     registers: [registry],
     collect () {
-      for (const [key, answers] of known) {
-        const [method = '', status = '', route = ''] = key.split(' ')
-        requests.inc({ method, route, status }, answers.count - answers.reported)
+      for (const answers of known.values()) {
+        requests.inc(answers.labels, answers.count - answers.reported)
         answers.reported = answers.count
       }
     }
@@ -36,10 +35,11 @@ export function requestMetrics (registry: Registry): (request: FastifyRequest, r
   return (request, reply) => {
     const { method } = request
     const route = request.routeOptions.url ?? NO_ROUTE
-    const key = `${method} ${reply.statusCode} ${route}`
+    const { statusCode: status } = reply
+    const key = `${method} ${status} ${route}`
     let answers = known.get(key)
     if (answers === undefined) {
-      answers = { tally: durations.tally({ method, route }), count: 0, reported: 0 }
+      answers = { labels: { method, route, status }, tally: durations.tally({ method, route }), count: 0, reported: 0 }
       known.set(key, answers)
     }
     answers.count += 1

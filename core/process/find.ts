@@ -1,6 +1,7 @@
 // Reads facts about processes from /proc, whoever started them. For a process that has ended, or that this user may not look at, the facts are empty, so it never matches.
 import { readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
+import { statFields } from './stat.ts'
 
 /** Ids of all processes in /proc; each may have ended before it is looked at. */
 export async function processIds (): Promise<number[]> {
@@ -48,8 +49,8 @@ export async function livesIn (pid: number, path: string): Promise<boolean> {
 /** Whether it has a terminal, as an operator's shell does. */
 export async function hasTerminal (pid: number): Promise<boolean> {
   const text = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'))
-  // The second field is the command's name in brackets and may hold anything; the fifth behind it is the terminal.
-  return text !== undefined && text.slice(text.lastIndexOf(')') + 2).split(' ')[4] !== '0'
+  // the fifth from the state on
+  return text !== undefined && statFields(text)[4] !== '0'
 }
 
 async function isSameFile (path: string, other: string): Promise<boolean> {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessIdentity } from '../contracts/services.ts'
 import { hasCode } from '../errors/system-code.ts'
+import { statFields } from './stat.ts'
 
 /** The id of this machine's boot. */
 export function bootId (): string {
@@ -47,8 +48,7 @@ function startTicksOf (pid: number): string | undefined {
     if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined
     throw error
   }
-  // The second field is the command's name in brackets and may contain anything, brackets and spaces too.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statFields(stat)
   const state = fields[0]
   const isDead = state === 'X' || (state === 'Z' && threadsOf(pid) <= 1)
   return isDead ? undefined : fields[19]

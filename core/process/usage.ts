@@ -2,6 +2,7 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { statFields, TICKS_PER_SECOND } from './stat.ts'
 
 export interface ProcessUsage {
   readonly pid: number
@@ -13,8 +14,8 @@ export interface ProcessUsage {
   readonly cpuSeconds: number
 }
 
-/** Of clock ticks, whatever the kernel's own are: USER_HZ is 100 on every architecture that Linux has today. */
-const TICKS_PER_SECOND = 100
+/** of the fields from the state on, by the numbers of proc(5) */
+const FIRST_FIELD = 3
 const MOST_CHILDREN = 64
 const MOST_DEEP = 4
 
@@ -22,13 +23,11 @@ const MOST_DEEP = 4
 export async function usageOf (pid: number): Promise<ProcessUsage | undefined> {
   const [stat, status, uptime] = await Promise.all([readText(`/proc/${pid}/stat`), readText(`/proc/${pid}/status`), readText('/proc/uptime')])
   if (stat === '' || status === '') return undefined
-  const end = stat.lastIndexOf(')')
-  // Counted from the state, which is the third field of proc(5).
-  const fields = stat.slice(end + 2).split(' ')
-  const ticks = (field: number): number => Number(fields[field - 3] ?? 0) / TICKS_PER_SECOND
+  const fields = statFields(stat)
+  const ticks = (field: number): number => Number(fields[field - FIRST_FIELD] ?? 0) / TICKS_PER_SECOND
   return {
     pid,
-    command: await commandOf(pid, stat.slice(stat.indexOf('(') + 1, end)),
+    command: await commandOf(pid, stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'))),
     since: Math.round(Date.now() - (Number.parseFloat(uptime) - ticks(22)) * 1000),
     memoryBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024,
     cpuSeconds: Math.round((ticks(14) + ticks(15)) * 100) / 100

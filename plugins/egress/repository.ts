@@ -1,6 +1,7 @@
 // The tables of the egress plugin: which VM is known to the proxy under which epoch, and the number of the last revision.
 import type { Knex } from 'knex'
 import { inTransaction } from '../../core/db/transaction.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
 
 export interface VmRecord {
   readonly instanceId: string
@@ -24,7 +25,7 @@ export class EgressRepository {
   /** numbers that this server has reserved: the next one, and the first after them */
   #next = 0
   #end = 0
-  #taking: Promise<unknown> = Promise.resolve()
+  readonly #turns = createLocks()
 
   constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
     this.#knex = knex
@@ -58,9 +59,7 @@ export class EgressRepository {
    */
   async nextRevision (above = 0): Promise<number> {
     // One after the other: two that reserve at the same time would get their ranges in any order.
-    const taken = this.#taking.then(async () => await this.#take(above))
-    this.#taking = taken.catch(() => {})
-    return await taken
+    return await this.#turns.hold('', async () => await this.#take(above))
   }
 
   async #take (above: number): Promise<number> {

@@ -1,5 +1,4 @@
 // The fake driver keeps the contract of real ones, and does what its script says.
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
@@ -11,19 +10,14 @@ import { facetOf, imagingOf } from '../contracts/hypervisor/image-fixture.ts'
 import { makeDriver } from './conformance-driver.ts'
 import { FakeControl } from './control.ts'
 import { createFakeDriver } from './driver.ts'
+import { guest, makeMachine } from './fixture.ts'
 import type { FakeScript } from './script.ts'
 
 const fixture: HypervisorFixture = {
   module: new URL('conformance-driver.js', import.meta.url),
   makeDriver,
-  guest: { link: (stream) => new StreamLink(stream, { log: pino({ level: 'silent' }), answerTimeoutMs: 5000 }) },
-  async makeMachine (folder) {
-    const path = join(folder, 'vmlinux')
-    await writeFile(path, 'no kernel', { mode: 0o600 })
-    const disk = join(folder, 'overlay')
-    await writeFile(disk, 'no file system', { mode: 0o600 })
-    return { vcpus: 1, memoryBytes: 2 ** 27, kernel: { path, initrd: path, arguments: [] }, disks: [{ id: 'overlay', path: disk, readonly: false }] }
-  }
+  guest,
+  makeMachine
 }
 const scripted = (script: FakeScript) => createFakeDriver('vz', () => script)
 

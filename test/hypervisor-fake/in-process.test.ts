@@ -1,13 +1,12 @@
 // The fake driver without processes keeps the contract, as far as that is not about processes; scripted hosts (test/plugins/instances/scripted.ts) are made of it.
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import t from 'tap'
 import type { VmDisk, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
-import { StreamLink } from '../../plugins/guest/link/link.ts'
 import { hypervisorConformance, type HypervisorFixture } from '../contracts/hypervisor.ts'
 import { contents, launch, makeSpec } from '../contracts/hypervisor/fixture.ts'
 import { capturedShared, facetOf, imagingOf, sharedSpec } from '../contracts/hypervisor/image-fixture.ts'
+import { guest, makeMachine } from './fixture.ts'
 import { createInProcessDriver } from './in-process/driver.ts'
 import { GuestMachine } from './in-process/guest-machine.ts'
 import type { DriverStep, Host } from './in-process/host.ts'
@@ -43,7 +42,7 @@ function fixtureOf (host: WholeHost): HypervisorFixture {
     module: new URL('in-process.test.js', import.meta.url),
     makeDriver: async () => createInProcessDriver(host),
     isDouble: true,
-    guest: { link: (stream) => new StreamLink(stream, { log: pino({ level: 'silent' }), answerTimeoutMs: 5000 }) },
+    guest,
     vmm: {
       isAlive: (handle) => host.of(handle).state.status !== 'gone',
       holds: async (handle, path) => [...host.of(handle).disks.values()].includes(path),
@@ -51,13 +50,7 @@ function fixtureOf (host: WholeHost): HypervisorFixture {
       stop: (handle) => { host.of(handle).set({ status: 'hung', reason: 'no answer' }) },
       goOn: (handle) => { host.of(handle).set({ status: 'running' }) }
     },
-    async makeMachine (folder) {
-      const path = join(folder, 'vmlinux')
-      await writeFile(path, 'no kernel', { mode: 0o600 })
-      const disk = join(folder, 'overlay')
-      await writeFile(disk, 'no file system', { mode: 0o600 })
-      return { vcpus: 1, memoryBytes: 2 ** 27, kernel: { path, initrd: path, arguments: [] }, disks: [{ id: 'overlay', path: disk, readonly: false }] }
-    }
+    makeMachine
   }
 }
 

@@ -1,4 +1,5 @@
 // Interprets a VMM's silence with the kernel's facts, and compares two states. Pure.
+import { statFields } from '../../process/stat.ts'
 import type { VmState } from '../hypervisor.ts'
 
 /** The state of a VMM that runs and has not answered for `silentMs`. @param letter the process state in /proc/<pid>/stat */
@@ -8,9 +9,9 @@ export function stateOfSilence (letter: string | undefined, silentMs: number): V
   return { status: 'hung', reason: `the VMM has not answered for ${silentMs} ms` }
 }
 
-/** The process state in the text of /proc/<pid>/stat; the command's name before it may contain brackets and spaces. */
+/** The process state in the text of /proc/<pid>/stat. */
 export function stateLetter (stat: string): string | undefined {
-  return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) || undefined
+  return statFields(stat)[0] || undefined
 }
 
 export function sameState (a: VmState, b: VmState): boolean {

@@ -5,10 +5,9 @@ import { Type, type Static } from 'typebox'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { sharedBytes } from '../../../core/fs/shared-blocks.ts'
 import { nullable } from '../../../core/http/schemas.ts'
-import type { HostCommands } from '../../../core/contracts/services.ts'
-import type { VmHandle } from '../../../core/library/hypervisor.ts'
+import type { HostCommands, ProcessIdentity } from '../../../core/contracts/services.ts'
+import { isAlive } from '../../../core/process/identity.ts'
 import type { InstancePaths } from '../folder/paths.ts'
-import { isProcess } from './stats.ts'
 
 const closed = { additionalProperties: false } as const
 const MOST_FILES = 1000
@@ -32,23 +31,21 @@ export const InstanceFootprint = Type.Object({
     own_bytes: nullable(Type.Integer({ description: 'total_bytes less shared_bytes: what its deletion frees' }))
   }, closed)
 }, { ...closed, $id: 'InstanceFootprint' })
-type VmProcess = Pick<VmHandle, 'pid' | 'startTicks'>
 
 export type InstanceFootprint = Static<typeof InstanceFootprint>
 
 /** @param vm the process of its VM, or of the one that is kept of it */
-export async function footprintOf (id: string, vm: VmProcess | undefined, paths: InstancePaths, commands: HostCommands): Promise<InstanceFootprint> {
+export async function footprintOf (id: string, vm: ProcessIdentity | undefined, paths: InstancePaths, commands: HostCommands): Promise<InstanceFootprint> {
   const [memory, disk] = await Promise.all([memoryOfVm(vm), diskOf(paths, commands)])
   return { instance_id: id, ...memory, disk }
 }
 
-async function memoryOfVm (vm: VmProcess | undefined): Promise<Pick<InstanceFootprint, 'memory' | 'memory_reason'>> {
+async function memoryOfVm (vm: ProcessIdentity | undefined): Promise<Pick<InstanceFootprint, 'memory' | 'memory_reason'>> {
   if (vm === undefined) return { memory: null, memory_reason: 'it has no VM' }
-  const { pid, startTicks } = vm
   try {
-    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8')
+    const rollup = await readFile(`/proc/${vm.pid}/smaps_rollup`, 'utf8')
     // Another process may have been given the same pid.
-    if (!await isProcess(pid, startTicks)) return { memory: null, memory_reason: 'its VM has ended' }
+    if (!isAlive(vm)) return { memory: null, memory_reason: 'its VM has ended' }
     return { memory: parseRollup(rollup) }
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ESRCH')) return { memory: null, memory_reason: 'its VM has ended' }

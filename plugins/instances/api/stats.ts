@@ -2,13 +2,13 @@
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Vm } from '../../../core/library/hypervisor.ts'
+import { statFields, TICKS_PER_SECOND } from '../../../core/process/stat.ts'
 import type { NetworkService } from '../../networking/contract.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { memoryOf } from '../parts/room.ts'
 import type { InstanceStats } from './schemas.ts'
 
-// USER_HZ and the page size are fixed by the ABI on x86-64; arm64 kernels of Debian use the same.
-const TICKS_PER_SECOND = 100
+// fixed by the ABI on x86-64; arm64 kernels of Debian use the same
 const PAGE_BYTES = 4096
 
 interface Usage { readonly cpuSeconds: number, readonly rssBytes: number, readonly vmsBytes: number }
@@ -35,11 +35,6 @@ export async function statsOf (instance: LiveInstance, network: NetworkService |
   }
 }
 
-/** Whether the process is still the one that was started then, and not another one with its pid. */
-export async function isProcess (pid: number, startTicks: string): Promise<boolean> {
-  return startTicksIn(await readFile(`/proc/${pid}/stat`, 'utf8')) === startTicks
-}
-
 async function usageOf (pid: number, startTicks: string): Promise<Usage> {
   let stat
   let statm
@@ -54,21 +49,12 @@ async function usageOf (pid: number, startTicks: string): Promise<Usage> {
 
 /** Parses the two files. A process that was given the same pid meanwhile is another one, and counts as none. */
 export function parseUsage (stat: string, statm: string, startTicks: string): Usage {
-  if (startTicksIn(stat) !== startTicks) return NOTHING
-  const fields = fieldsOf(stat)
+  const fields = statFields(stat)
+  if (fields[19] !== startTicks) return NOTHING
   const [sizePages, residentPages] = statm.split(' ').map(Number)
   return {
     cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
     rssBytes: (residentPages ?? 0) * PAGE_BYTES,
     vmsBytes: (sizePages ?? 0) * PAGE_BYTES
   }
-}
-
-function startTicksIn (stat: string): string | undefined {
-  return fieldsOf(stat)[19]
-}
-
-function fieldsOf (stat: string): readonly string[] {
-  // The second field is the command's name in brackets and may hold anything.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
