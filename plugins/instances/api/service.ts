@@ -167,7 +167,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     }),
 
     start: async (ref, body, caller) => await locked(ref, 'start', async (instance) => {
-      await metrics.timed('start', async () => { await start(context, instance, body, { ...caller === undefined ? {} : { caller } }) })
+      await metrics.timed('start', async () => { await start(context, instance, body, { caller }) })
       return instance
     }),
 

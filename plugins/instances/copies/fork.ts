@@ -15,7 +15,7 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
   const { source = { kind: 'instance', id: sourceId, name: sourceName } } = request
   return await finishFork(context, await gatherFork(context, {
     name: request.name,
-    ...request.caller === undefined ? {} : { caller: request.caller },
+    caller: request.caller,
     image,
     imageDigest,
     spec: { ...withEnvironment(context, withPresentPolicy(context, copy, spec), request.env), ...(request.tags === undefined ? {} : { tags: request.tags }), source },

@@ -13,7 +13,7 @@ type Decided = 'hypervisor' | 'network' | 'egress' | 'devices' | 'gpu' | 'ports'
 /** By whom something is asked that takes a VM's start. */
 export interface Asked {
   /** the id of the API key; absent: the server itself */
-  readonly caller?: string
+  readonly caller?: string | undefined
 }
 
 /** A request that keeps all rules which need no look at anything else. Whether this server can serve it is not judged yet. */

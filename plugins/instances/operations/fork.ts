@@ -63,7 +63,7 @@ export async function beginFork (context: Context, source: LiveInstance, request
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
     name: request.name,
-    ...request.caller === undefined ? {} : { caller: request.caller },
+    caller: request.caller,
     image,
     imageDigest,
     spec: { ...withEnvironment(context, spec, request.env), source: { kind: 'instance', id: source.id, name: source.record.name } },
