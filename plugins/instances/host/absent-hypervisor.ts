@@ -6,8 +6,6 @@ import type { PluginReport, PluginReports } from '../../../core/plugins/reports.
 /** The plugin of a driver has the driver's name behind this. */
 const PREFIX = 'hypervisor-'
 
-type Reports = Pick<PluginReports, 'get'>
-
 /** The hypervisors whose plugin is in this server and has not started, each with the reason in one sentence. */
 export function absentHypervisors (present: ReadonlyMap<string, unknown>, plugins: Pick<PluginReports, 'list'>): Array<{ readonly name: string, readonly reason: string }> {
   return plugins.list().flatMap((report) => {
@@ -18,20 +16,10 @@ export function absentHypervisors (present: ReadonlyMap<string, unknown>, plugin
 }
 
 /** @param field the request's field that asks for the hypervisor */
-export function hypervisorAbsent (name: string, field: string, plugins: Reports): BerthError {
-  const id = idOf(name)
-  return PluginDisabled(id, field, stateOf(id, plugins))
-}
-
-function idOf (name: string): string {
-  return PREFIX + name
-}
-
-/** undefined for an unknown plugin */
-function stateOf (id: string, plugins: Reports): string | undefined {
+export function hypervisorAbsent (name: string, field: string, plugins: Pick<PluginReports, 'get'>): BerthError {
+  const id = PREFIX + name
   const report = plugins.get(id)
-  if (report === undefined) return undefined
-  return textOf(report)
+  return PluginDisabled(id, field, report === undefined ? undefined : textOf(report))
 }
 
 function textOf ({ state, reason }: PluginReport): string {
