@@ -147,6 +147,8 @@ declare module 'fastify' {
     replaces?: string
     /** for the document: the media type of an answer that is a stream */
     produces?: string
+    /** for a route that only reads memory: its trace is the request's own span, and what it calls makes no spans below it */
+    oneSpan?: boolean
     /** for the document: the media types of a body that is a stream */
     accepts?: readonly string[]
   }

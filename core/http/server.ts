@@ -77,6 +77,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   const app: FastifyInstance = fastify(serverOptions(log, required(parseSize(options.config.bodyLimit), 'bodyLimit')))
   app.decorateRequest('principal', null)
   app.decorateRequest('span', null)
+  app.decorateRequest('hasOneSpan', false)
   app.setErrorHandler(handleError)
   app.setSchemaErrorFormatter(describeFaults)
   acceptEmptyJson(app)

@@ -1,11 +1,13 @@
 // The trace of a request. It begins once the key is known, so that nobody without a key can start a trace, or continue one with a `traceparent`.
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
-import { withSpan, type Span } from '../tracing/span.ts'
+import { exitEnded, withSpan, type Span } from '../tracing/span.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     span: Span | null
+    /** what the request calls makes no spans, and runs in no context */
+    hasOneSpan: boolean
   }
 }
 
@@ -23,14 +25,18 @@ export function traceRequests (tracing: Tracing): RequestTraces {
   return {
     begin (request, reply, done) {
       const { maker } = tracing
-      const span = maker === undefined || request.principal === null ? undefined : rootOf(maker, request, reply)
+      if (maker === undefined || request.principal === null) return done()
+      const { url: route = NO_ROUTE, config: { oneSpan = false } } = request.routeOptions
+      const span = rootOf(maker, request, reply, route)
       if (span === undefined) return done()
       request.span = span
       reply.header('x-trace-id', span.traceId)
-      withSpan(span, done)
+      if (!oneSpan) return withSpan(span, done)
+      request.hasOneSpan = true
+      done()
     },
-    resume ({ span }, done) {
-      if (span === null) done()
+    resume ({ span, hasOneSpan }, done) {
+      if (span === null || hasOneSpan) done()
       else withSpan(span, done)
     },
     end ({ span }, reply) {
@@ -38,17 +44,17 @@ export function traceRequests (tracing: Tracing): RequestTraces {
       span.set({ 'http.response.status_code': reply.statusCode })
       if (reply.statusCode >= 500) span.fail(undefined)
       span.end()
+      exitEnded()
     }
   }
 }
 
-function rootOf (maker: NonNullable<Tracing['maker']>, request: FastifyRequest, reply: FastifyReply): Span | undefined {
-  const { traceparent } = request.raw.headers
-  const route = request.routeOptions.url ?? NO_ROUTE
-  return maker.root(`${request.method} ${route}`, {
+function rootOf (maker: NonNullable<Tracing['maker']>, request: FastifyRequest, reply: FastifyReply, route: string): Span | undefined {
+  const { method, raw: { headers: { traceparent } } } = request
+  return maker.root(`${method} ${route}`, {
     kind: 'server',
     startMs: Date.now() - reply.elapsedTime,
-    attributes: { 'http.request.method': request.method, 'http.route': route, 'berth.request_id': request.id },
+    attributes: { 'http.request.method': method, 'http.route': route, 'berth.request_id': request.id },
     ...typeof traceparent === 'string' ? { parent: traceparent } : {}
   })
 }

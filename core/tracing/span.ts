@@ -28,6 +28,24 @@ export interface Span {
 
 const current = new AsyncLocalStorage<Span | undefined>()
 
+/** Spans that code was run in. */
+const entered = new Set<Span>()
+
+function enter<T> (span: Span, work: () => T): T {
+  entered.add(span)
+  return current.run(span, work)
+}
+
+/** Lets go of the contexts once each span that code was run in has ended: while there are any, every promise and every socket of the process costs more. */
+export function exitEnded (): void {
+  if (entered.size === 0) return
+  for (const span of entered) {
+    if (!span.ended) return
+    entered.delete(span)
+  }
+  current.disable()
+}
+
 /** The span that the running code belongs to; undefined outside of any, and in code that runs after its span has ended, such as a timer. */
 export function currentSpan (): Span | undefined {
   const span = current.getStore()
@@ -41,7 +59,7 @@ export function openSpan (name: string, options?: SpanOptions): Span | undefined
 
 /** Runs `work`, and everything that it starts, in `span`; with `undefined`, in no span, whatever the caller's is. */
 export function withSpan<T> (span: Span | undefined, work: () => T): T {
-  return span === undefined ? current.exit(work) : current.run(span, work)
+  return span === undefined ? current.exit(work) : enter(span, work)
 }
 
 /** Runs `work` in a span of its own below the current one. */
@@ -52,7 +70,7 @@ export function traced<T> (name: string, options: SpanOptions, work: () => Promi
 
 async function inChild<T> (span: Span, work: () => Promise<T>): Promise<T> {
   try {
-    return await current.run(span, work)
+    return await enter(span, work)
   } catch (error) {
     span.fail(error)
     throw error

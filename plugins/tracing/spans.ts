@@ -1,61 +1,86 @@
-// Turns spans of the kernel into spans of OpenTelemetry.
-import { ROOT_CONTEXT, SpanKind as OtelKind, SpanStatusCode, trace, TraceFlags, type Context, type Span as OtelSpan, type Tracer } from '@opentelemetry/api'
+// Makes the spans of the kernel. They are objects of ours, for every request makes one: a span of OpenTelemetry's SDK, its batches and its serialiser cost as much as a read of an instance.
+import { TraceFlags } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
 import type { Span, SpanAttributes, SpanKind, SpanOptions } from '../../core/tracing/span.ts'
 import type { TraceMaker } from '../../core/tracing/tracing.ts'
-
-const KINDS: Readonly<Record<SpanKind, OtelKind>> = { server: OtelKind.SERVER, client: OtelKind.CLIENT, internal: OtelKind.INTERNAL }
+import { newSpanId, newTraceId } from './ids.ts'
+import type { EndedSpan } from './otlp/ended-span.ts'
 
 /** W3C's form has 55 characters; a later version may add to it */
 const LONGEST_PARENT = 200
 
-export function createTraceMaker (tracer: Tracer): TraceMaker {
+export interface TraceMakerOptions {
+  /** share of the traces that are taken; of those that go on with a caller's, the caller says */
+  readonly sample: number
+  /** called with each span that has ended */
+  readonly onEnd: (span: EndedSpan) => void
+}
+
+export function createTraceMaker ({ sample, onEnd }: TraceMakerOptions): TraceMaker {
   return {
-    root (name, { parent, ...options }) {
+    root (name, options) {
+      const { parent } = options
       const remote = parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
-      const context = remote === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true })
-      const span = begin(tracer, name, options, context)
-      return (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : new ExportedSpan(tracer, span)
+      const isTaken = remote === null ? sample === 1 || Math.random() < sample : (remote.traceFlags & TraceFlags.SAMPLED) !== 0
+      if (!isTaken) return undefined
+      const trace: Trace = { id: remote?.traceId ?? newTraceId(), offsetMs: Date.now() - performance.now(), onEnd }
+      return new RecordedSpan(trace, { parentId: remote?.spanId ?? '', isParentRemote: remote !== null, name }, options)
     }
   }
 }
 
-function begin (tracer: Tracer, name: string, { kind = 'internal', attributes, startMs }: SpanOptions, context: Context): OtelSpan {
-  return tracer.startSpan(name, { kind: KINDS[kind], ...attributes === undefined ? {} : { attributes }, ...startMs === undefined ? {} : { startTime: startMs } }, context)
+/** What the spans of one trace share. */
+interface Trace {
+  readonly id: string
+  /** of the steady clock to the epoch, as the trace began: the clock of the host may be set while it lasts */
+  readonly offsetMs: number
+  readonly onEnd: (span: EndedSpan) => void
 }
 
-class ExportedSpan implements Span {
-  readonly #tracer: Tracer
-  readonly #span: OtelSpan
-  #context: Context | undefined
+interface Place { readonly parentId: string, readonly isParentRemote: boolean, readonly name: string }
+
+class RecordedSpan implements Span, EndedSpan {
+  readonly #trace: Trace
+  readonly traceId: string
+  readonly id = newSpanId()
+  readonly parentId: string
+  readonly isParentRemote: boolean
+  readonly name: string
+  readonly kind: SpanKind
+  readonly startMs: number
+  readonly attributes: SpanAttributes[] = []
+  endMs = 0
+  isFailed = false
   ended = false
 
-  constructor (tracer: Tracer, span: OtelSpan) {
-    this.#tracer = tracer
-    this.#span = span
-  }
-
-  get traceId (): string {
-    return this.#span.spanContext().traceId
+  constructor (trace: Trace, { parentId, isParentRemote, name }: Place, { kind = 'internal', attributes, startMs = trace.offsetMs + performance.now() }: SpanOptions) {
+    this.#trace = trace
+    this.traceId = trace.id
+    this.parentId = parentId
+    this.isParentRemote = isParentRemote
+    this.name = name
+    this.kind = kind
+    this.startMs = startMs
+    if (attributes !== undefined) this.attributes.push(attributes)
   }
 
   child (name: string, options: SpanOptions = {}): Span {
-    this.#context ??= trace.setSpan(ROOT_CONTEXT, this.#span)
-    return new ExportedSpan(this.#tracer, begin(this.#tracer, name, options, this.#context))
+    return new RecordedSpan(this.#trace, { parentId: this.id, isParentRemote: false, name }, options)
   }
 
   set (attributes: SpanAttributes): void {
-    this.#span.setAttributes(attributes)
+    this.attributes.push(attributes)
   }
 
   fail (error: unknown): void {
-    this.#span.setStatus({ code: SpanStatusCode.ERROR })
-    if (error instanceof Error) this.#span.setAttribute('error.type', 'code' in error && typeof error.code === 'string' ? error.code : error.name)
+    this.isFailed = true
+    if (error instanceof Error) this.set({ 'error.type': 'code' in error && typeof error.code === 'string' ? error.code : error.name })
   }
 
-  end (endMs?: number): void {
+  end (endMs = this.#trace.offsetMs + performance.now()): void {
     if (this.ended) return
     this.ended = true
-    this.#span.end(endMs)
+    this.endMs = endMs
+    this.#trace.onEnd(this)
   }
 }

@@ -54,7 +54,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     }, async (request, reply) => answer(reply.code(201), await instances.create(request.body, request.principal?.id)))
 
     app.get('/instances', {
-      config: READ,
+      config: { ...READ, oneSpan: true },
       schema: { tags: ['instances'], querystring: ListInstancesQuery, response: { 200: InstanceList } }
     }, async (request, reply) => {
       const { name, state, tags, ...page } = request.query
@@ -66,7 +66,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     })
 
     app.get('/instances/:id', {
-      config: READ,
+      config: { ...READ, oneSpan: true },
       schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView } }
     }, async (request, reply) => answer(reply, instances.find(request.params.id)))
 

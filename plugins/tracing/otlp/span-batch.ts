@@ -1,0 +1,73 @@
+// Spans of one post, written when they end: nothing of them stays on the heap while they wait.
+import { PbfWriter } from 'pbf'
+import type { SpanAttributes } from '../../../core/tracing/span.ts'
+import type { EndedSpan } from './ended-span.ts'
+import { writeAttributes, writeSpan } from './write-span.ts'
+
+/** Numbers of opentelemetry/proto/collector/trace/v1 and what it is made of. */
+const REQUEST = { resourceSpans: 1 }
+const RESOURCE_SPANS = { resource: 1, scopeSpans: 2 }
+const SCOPE_SPANS = { scope: 1, spans: 2 }
+const RESOURCE = { attributes: 1 }
+const SCOPE = { name: 1, version: 2 }
+const FIRST_BYTES = 65_536
+const LENGTH_DELIMITED = 2
+
+/** What made the spans. */
+export interface SpanSource {
+  /** attributes of the program */
+  readonly resource: SpanAttributes
+  readonly scope: { readonly name: string, readonly version: string }
+}
+
+/** The body of a post. */
+export interface SealedBatch { readonly body: Uint8Array, readonly spans: number }
+
+export class SpanBatch {
+  readonly #resource: Uint8Array
+  readonly #scope: Uint8Array
+  readonly #spans = new PbfWriter(new Uint8Array(FIRST_BYTES))
+  #count = 0
+
+  constructor ({ resource, scope }: SpanSource) {
+    this.#resource = written((pbf) => { pbf.writeMessage(RESOURCE_SPANS.resource, (of: SpanAttributes, inner) => { writeAttributes(of, inner, RESOURCE.attributes, () => false) }, resource) })
+    this.#scope = written((pbf) => { pbf.writeMessage(SCOPE_SPANS.scope, writeScope, scope) })
+  }
+
+  get spans (): number { return this.#count }
+
+  get bytes (): number { return this.#spans.pos }
+
+  add (span: EndedSpan): void {
+    this.#spans.writeMessage(SCOPE_SPANS.spans, writeSpan, span)
+    this.#count++
+  }
+
+  /** Takes what was added out. */
+  seal (): SealedBatch {
+    const spans = this.#spans.buf.subarray(0, this.#spans.pos)
+    const inner = written((pbf) => {
+      pbf.writeTag(RESOURCE_SPANS.scopeSpans, LENGTH_DELIMITED)
+      pbf.writeVarint(this.#scope.length + spans.length)
+    })
+    const outer = written((pbf) => {
+      pbf.writeTag(REQUEST.resourceSpans, LENGTH_DELIMITED)
+      pbf.writeVarint(this.#resource.length + inner.length + this.#scope.length + spans.length)
+    })
+    const sealed = { body: Buffer.concat([outer, this.#resource, inner, this.#scope, spans]), spans: this.#count }
+    this.#spans.pos = 0
+    this.#count = 0
+    return sealed
+  }
+}
+
+function writeScope ({ name, version }: SpanSource['scope'], pbf: PbfWriter): void {
+  pbf.writeStringField(SCOPE.name, name)
+  pbf.writeStringField(SCOPE.version, version)
+}
+
+function written (write: (pbf: PbfWriter) => void): Uint8Array {
+  const pbf = new PbfWriter()
+  write(pbf)
+  return pbf.finish()
+}

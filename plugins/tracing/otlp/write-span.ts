@@ -1,0 +1,73 @@
+// Writes spans as messages of OTLP; the numbers are those of opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, 1.x.
+import type { PbfWriter } from 'pbf'
+import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
+import type { EndedSpan } from './ended-span.ts'
+
+const SPAN = { traceId: 1, spanId: 2, parentSpanId: 4, name: 5, kind: 6, startTimeUnixNano: 7, endTimeUnixNano: 8, attributes: 9, status: 15, flags: 16 }
+const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3 }
+const STATUS_CODE = 3
+const ERROR = 2
+const KEY_VALUE = { key: 1, value: 2 }
+const ANY_VALUE = { string: 1, bool: 2, int: 3, double: 4 }
+/** the lowest bit of W3C's flags, and two of OTLP's: whether it is known where the parent was made, and where */
+const FLAGS = { sampled: 1, isRemoteKnown: 0x100, isRemote: 0x200 }
+const NS_PER_MS = 1e6
+const LENGTH_DELIMITED = 2
+
+export function writeSpan (span: EndedSpan, pbf: PbfWriter): void {
+  writeHex(pbf, SPAN.traceId, span.traceId)
+  writeHex(pbf, SPAN.spanId, span.id)
+  if (span.parentId !== '') writeHex(pbf, SPAN.parentSpanId, span.parentId)
+  pbf.writeStringField(SPAN.name, span.name)
+  pbf.writeVarintField(SPAN.kind, KINDS[span.kind])
+  pbf.writeFixed64Field(SPAN.startTimeUnixNano, span.startMs * NS_PER_MS)
+  pbf.writeFixed64Field(SPAN.endTimeUnixNano, span.endMs * NS_PER_MS)
+  const sets = span.attributes
+  for (let index = 0; index < sets.length; index++) writeAttributes(sets[index] ?? {}, pbf, SPAN.attributes, (key) => isSetLater(sets, index, key))
+  if (span.isFailed) pbf.writeMessage(SPAN.status, writeStatus, ERROR)
+  pbf.writeFixed32Field(SPAN.flags, FLAGS.sampled | FLAGS.isRemoteKnown | (span.isParentRemote ? FLAGS.isRemote : 0))
+}
+
+/** @param isOmitted which keys are not written */
+export function writeAttributes (attributes: SpanAttributes, pbf: PbfWriter, field: number, isOmitted: (key: string) => boolean): void {
+  for (const key in attributes) {
+    const value = attributes[key]
+    if (value !== undefined && !isOmitted(key)) pbf.writeMessage(field, writeKeyValue, { key, value })
+  }
+}
+
+function isSetLater (sets: readonly SpanAttributes[], index: number, key: string): boolean {
+  for (let later = index + 1; later < sets.length; later++) if (sets[later]?.[key] !== undefined) return true
+  return false
+}
+
+interface KeyValue { readonly key: string, readonly value: string | number | boolean }
+
+function writeKeyValue ({ key, value }: KeyValue, pbf: PbfWriter): void {
+  pbf.writeStringField(KEY_VALUE.key, key)
+  pbf.writeMessage(KEY_VALUE.value, writeAnyValue, value)
+}
+
+function writeAnyValue (value: KeyValue['value'], pbf: PbfWriter): void {
+  if (typeof value === 'string') pbf.writeStringField(ANY_VALUE.string, value)
+  else if (typeof value === 'boolean') pbf.writeBooleanField(ANY_VALUE.bool, value)
+  else if (Number.isSafeInteger(value)) pbf.writeVarintField(ANY_VALUE.int, value)
+  else pbf.writeDoubleField(ANY_VALUE.double, value)
+}
+
+function writeStatus (code: number, pbf: PbfWriter): void {
+  pbf.writeVarintField(STATUS_CODE, code)
+}
+
+function writeHex (pbf: PbfWriter, field: number, digits: string): void {
+  const bytes = digits.length / 2
+  pbf.writeTag(field, LENGTH_DELIMITED)
+  pbf.writeVarint(bytes)
+  pbf.realloc(bytes)
+  for (let at = 0; at < digits.length; at += 2) pbf.buf[pbf.pos++] = (valueOf(digits.charCodeAt(at)) << 4) | valueOf(digits.charCodeAt(at + 1))
+}
+
+/** Of a lower-case hexadecimal digit. */
+function valueOf (code: number): number {
+  return code < 0x61 ? code - 0x30 : code - 0x57
+}
