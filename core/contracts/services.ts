@@ -147,7 +147,7 @@ declare module 'fastify' {
     replaces?: string
     /** for the document: the media type of an answer that is a stream */
     produces?: string
-    /** for a route that only reads memory: its trace is the request's own span, and what it calls makes no spans below it */
+    /** for a route that only reads memory and writes nothing to the log: what it calls makes no spans, its trace is one span that is made at the end, and only an error has `x-trace-id` */
     oneSpan?: boolean
     /** for the document: the media types of a body that is a stream */
     accepts?: readonly string[]

@@ -3,7 +3,6 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseUnavailable, isDatabaseAway } from '../db/deadline.ts'
 import { BerthError, type ErrorDetail } from '../errors/define.ts'
 import { isDiskFull } from '../fs/disk-full.ts'
-import { withSpan } from '../tracing/span.ts'
 import { DiskFull } from './errors.ts'
 import { reportUndocumented } from './route-errors.ts'
 import { ValidationFailure } from './validation.ts'
@@ -28,12 +27,6 @@ export interface ErrorAnswer {
 
 /** Fastify's error handler. */
 export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  // Such a request runs in no span, but its failure belongs to its trace.
-  if (request.hasOneSpan) withSpan(request.span ?? undefined, () => { answerError(error, request, reply) })
-  else answerError(error, request, reply)
-}
-
-function answerError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body } = answerTo(error, request.id)
   reportUndocumented(request, status, body.code)
   // 501 is not a failure: the server or its host cannot do this at all.

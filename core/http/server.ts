@@ -32,7 +32,7 @@ import { parseQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
-import { traceRequests } from './trace-requests.ts'
+import { traceRequests, type RequestTraces } from './trace-requests.ts'
 import type { Clocks } from '../steady-clock.ts'
 import { createTracing, type Tracing } from '../tracing/tracing.ts'
 import { API_VERSION } from '../version.ts'
@@ -77,8 +77,9 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   const app: FastifyInstance = fastify(serverOptions(log, required(parseSize(options.config.bodyLimit), 'bodyLimit')))
   app.decorateRequest('principal', null)
   app.decorateRequest('span', null)
-  app.decorateRequest('hasOneSpan', false)
-  app.setErrorHandler(handleError)
+  app.decorateRequest('oneSpanOf', null)
+  const traces = traceRequests(options.tracing ?? createTracing())
+  app.setErrorHandler((error, request, reply) => { traces.answerError(request, reply, () => { handleError(error, request, reply) }) })
   app.setSchemaErrorFormatter(describeFaults)
   acceptEmptyJson(app)
   drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
@@ -87,7 +88,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
     const { cors: { origins }, rateLimit: { requests, per } } = options.config
     await allowOrigins(root, origins)
-    addRequestHooks(root, options)
+    addRequestHooks(root, options, traces)
     await limitRates(root, { requests, perMs: required(parseDuration(per), 'rateLimit.per') })
     await root.register(etag, { weak: true, hashFn: contentHash })
     compressAnswers(root)
@@ -104,9 +105,8 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   return app
 }
 
-function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metrics, log, tracing = createTracing() }: HttpOptions): void {
+function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metrics, log }: HttpOptions, traces: RequestTraces): void {
   const authorize = authorization(apiKeys, authenticators)
-  const traces = traceRequests(tracing)
   const count = requestMetrics(metrics)
   app.addHook('onRequest', function (request, reply, done) {
     reply.header('x-request-id', request.id)

@@ -1,15 +1,35 @@
 // The `tracing` service: which plugin makes traces, if any.
-import type { Span, SpanOptions } from './span.ts'
+import type { Span, SpanAttributes, SpanKind, SpanOptions } from './span.ts'
 
 export interface RootOptions extends SpanOptions {
   /** W3C `traceparent` of the trace to continue; an invalid one is ignored */
-  readonly parent?: string
+  readonly parent?: string | undefined
+}
+
+/** What spans of the same work have in common. A maker keeps what it makes of such an object: it is never changed, and the same work has the same object. */
+export interface SpanShape {
+  readonly name: string
+  readonly kind: SpanKind
+  readonly attributes: SpanAttributes
+}
+
+/** A span without children, of work that is over. */
+export interface SingleSpan {
+  /** ms since the epoch */
+  readonly startMs: number
+  readonly endMs: number
+  /** as of `RootOptions` */
+  readonly parent: string | undefined
+  /** those that the shape has not */
+  readonly attributes: SpanAttributes
 }
 
 /** Makes traces; a plugin implements it. */
 export interface TraceMaker {
   /** A root span in this process; undefined when this trace is not sampled. */
   root (name: string, options: RootOptions): Span | undefined
+  /** Makes a trace of one span, if it is sampled. It costs a small part of `root` and `end`. */
+  single (shape: SpanShape, span: SingleSpan): void
 }
 
 export interface Tracing {

@@ -1,7 +1,7 @@
 // Makes the spans of the kernel. They are objects of ours, for every request makes one: a span of OpenTelemetry's SDK, its batches and its serialiser cost as much as a read of an instance.
 import { TraceFlags } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
-import type { Span, SpanAttributes, SpanKind, SpanOptions } from '../../core/tracing/span.ts'
+import type { Span, SpanAttributes, SpanOptions } from '../../core/tracing/span.ts'
 import type { TraceMaker } from '../../core/tracing/tracing.ts'
 import { newSpanId, newTraceId } from './ids.ts'
 import type { EndedSpan } from './otlp/ended-span.ts'
@@ -17,27 +17,35 @@ export interface TraceMakerOptions {
 }
 
 export function createTraceMaker ({ sample, onEnd }: TraceMakerOptions): TraceMaker {
+  /** The caller's span, or none; undefined: the trace is not taken. */
+  const originOf = (parent: string | undefined): Origin | undefined => {
+    const remote = parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
+    if (remote === null) return sample === 1 || Math.random() < sample ? { traceId: newTraceId(), parentId: '', isParentRemote: false } : undefined
+    return (remote.traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : { traceId: remote.traceId, parentId: remote.spanId, isParentRemote: true }
+  }
   return {
     root (name, options) {
-      const { parent } = options
-      const remote = parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
-      const isTaken = remote === null ? sample === 1 || Math.random() < sample : (remote.traceFlags & TraceFlags.SAMPLED) !== 0
-      if (!isTaken) return undefined
-      const trace: Trace = { id: remote?.traceId ?? newTraceId(), offsetMs: Date.now() - performance.now(), onEnd }
-      return new RecordedSpan(trace, { parentId: remote?.spanId ?? '', isParentRemote: remote !== null, name }, options)
+      const origin = originOf(options.parent)
+      if (origin === undefined) return undefined
+      return new RecordedSpan({ ...origin, name }, options, { offsetMs: Date.now() - performance.now(), onEnd })
+    },
+    single (shape, { parent, startMs, endMs, attributes }) {
+      const origin = originOf(parent)
+      if (origin === undefined) return
+      const { traceId, parentId, isParentRemote } = origin
+      onEnd({ traceId, id: newSpanId(), parentId, isParentRemote, what: shape, startMs, endMs, isFailed: false, attributes: [attributes] })
     }
   }
 }
 
+interface Origin { readonly traceId: string, readonly parentId: string, readonly isParentRemote: boolean }
+
 /** What the spans of one trace share. */
 interface Trace {
-  readonly id: string
   /** of the steady clock to the epoch, as the trace began: the clock of the host may be set while it lasts */
   readonly offsetMs: number
   readonly onEnd: (span: EndedSpan) => void
 }
-
-interface Place { readonly parentId: string, readonly isParentRemote: boolean, readonly name: string }
 
 class RecordedSpan implements Span, EndedSpan {
   readonly #trace: Trace
@@ -45,27 +53,25 @@ class RecordedSpan implements Span, EndedSpan {
   readonly id = newSpanId()
   readonly parentId: string
   readonly isParentRemote: boolean
-  readonly name: string
-  readonly kind: SpanKind
+  readonly what: EndedSpan['what']
   readonly startMs: number
   readonly attributes: SpanAttributes[] = []
   endMs = 0
   isFailed = false
   ended = false
 
-  constructor (trace: Trace, { parentId, isParentRemote, name }: Place, { kind = 'internal', attributes, startMs = trace.offsetMs + performance.now() }: SpanOptions) {
+  constructor ({ traceId, parentId, isParentRemote, name }: Origin & { readonly name: string }, { kind = 'internal', attributes, startMs }: SpanOptions, trace: Trace) {
     this.#trace = trace
-    this.traceId = trace.id
+    this.traceId = traceId
     this.parentId = parentId
     this.isParentRemote = isParentRemote
-    this.name = name
-    this.kind = kind
-    this.startMs = startMs
+    this.what = { name, kind }
+    this.startMs = startMs ?? trace.offsetMs + performance.now()
     if (attributes !== undefined) this.attributes.push(attributes)
   }
 
   child (name: string, options: SpanOptions = {}): Span {
-    return new RecordedSpan(this.#trace, { parentId: this.id, isParentRemote: false, name }, options)
+    return new RecordedSpan({ traceId: this.traceId, parentId: this.id, isParentRemote: false, name }, options, this.#trace)
   }
 
   set (attributes: SpanAttributes): void {

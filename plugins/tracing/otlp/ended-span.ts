@@ -1,5 +1,6 @@
 // A span as it is sent.
 import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
+import type { SpanShape } from '../../../core/tracing/tracing.ts'
 
 export interface EndedSpan {
   /** 32 hexadecimal digits */
@@ -10,12 +11,12 @@ export interface EndedSpan {
   readonly parentId: string
   /** whether the parent is a span of the caller */
   readonly isParentRemote: boolean
-  readonly name: string
-  readonly kind: SpanKind
+  /** a shape is written once, and copied for each span */
+  readonly what: SpanShape | { readonly name: string, readonly kind: SpanKind }
   /** ms since the epoch, with fractions */
   readonly startMs: number
   readonly endMs: number
   readonly isFailed: boolean
-  /** as they were set, one after the other: of a key that was set twice, the later value counts */
+  /** as they were set, one after the other: of a key that was set twice, the later value counts. None of the shape's keys */
   readonly attributes: readonly SpanAttributes[]
 }

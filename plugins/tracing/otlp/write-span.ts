@@ -1,6 +1,7 @@
 // Writes spans as messages of OTLP; the numbers are those of opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, 1.x.
-import type { PbfWriter } from 'pbf'
+import { PbfWriter } from 'pbf'
 import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
+import type { SpanShape } from '../../../core/tracing/tracing.ts'
 import type { EndedSpan } from './ended-span.ts'
 
 const SPAN = { traceId: 1, spanId: 2, parentSpanId: 4, name: 5, kind: 6, startTimeUnixNano: 7, endTimeUnixNano: 8, attributes: 9, status: 15, flags: 16 }
@@ -18,14 +19,38 @@ export function writeSpan (span: EndedSpan, pbf: PbfWriter): void {
   writeHex(pbf, SPAN.traceId, span.traceId)
   writeHex(pbf, SPAN.spanId, span.id)
   if (span.parentId !== '') writeHex(pbf, SPAN.parentSpanId, span.parentId)
-  pbf.writeStringField(SPAN.name, span.name)
-  pbf.writeVarintField(SPAN.kind, KINDS[span.kind])
+  if ('attributes' in span.what) copy(writtenShape(span.what), pbf)
+  else writeWhat(span.what, pbf)
   pbf.writeFixed64Field(SPAN.startTimeUnixNano, span.startMs * NS_PER_MS)
   pbf.writeFixed64Field(SPAN.endTimeUnixNano, span.endMs * NS_PER_MS)
   const sets = span.attributes
   for (let index = 0; index < sets.length; index++) writeAttributes(sets[index] ?? {}, pbf, SPAN.attributes, (key) => isSetLater(sets, index, key))
   if (span.isFailed) pbf.writeMessage(SPAN.status, writeStatus, ERROR)
   pbf.writeFixed32Field(SPAN.flags, FLAGS.sampled | FLAGS.isRemoteKnown | (span.isParentRemote ? FLAGS.isRemote : 0))
+}
+
+function writeWhat ({ name, kind }: Pick<SpanShape, 'name' | 'kind'>, pbf: PbfWriter): void {
+  pbf.writeStringField(SPAN.name, name)
+  pbf.writeVarintField(SPAN.kind, KINDS[kind])
+}
+
+const shapes = new WeakMap<SpanShape, Uint8Array>()
+
+function writtenShape (shape: SpanShape): Uint8Array {
+  const known = shapes.get(shape)
+  if (known !== undefined) return known
+  const pbf = new PbfWriter()
+  writeWhat(shape, pbf)
+  writeAttributes(shape.attributes, pbf, SPAN.attributes, () => false)
+  const written = pbf.finish()
+  shapes.set(shape, written)
+  return written
+}
+
+function copy (bytes: Uint8Array, pbf: PbfWriter): void {
+  pbf.realloc(bytes.length)
+  pbf.buf.set(bytes, pbf.pos)
+  pbf.pos += bytes.length
 }
 
 /** @param isOmitted which keys are not written */

@@ -23,6 +23,18 @@ const worker = definePlugin({
         }))
         return {}
       })
+      http.get('/memory/:what', { config: { scope: 'key:read', oneSpan: true } }, async (request) => {
+        if (request.url.endsWith('wrong')) throw InvalidRequest('it is wrong')
+        if (request.url.endsWith('broken')) throw new Error('it is broken')
+        openSpan('below it')?.end()
+        return {}
+      })
+      http.get('/again', { config: { scope: 'key:read' } }, async () => {
+        const span = openSpan('set again', { attributes: { kept: true, 'berth.tries': 1, share: 0.5 } })
+        span?.set({ 'berth.tries': 2 })
+        span?.end()
+        return {}
+      })
       http.get('/quick', { config: { scope: 'key:read' } }, async () => ({}))
       http.get('/many', { config: { scope: 'key:read' } }, async () => {
         for (let count = 0; count < MANY; count++) openSpan('one of many')?.end()

@@ -71,6 +71,50 @@ t.test('the traceparent of a caller with a key is gone on with, and of nobody el
   t.equal(collector.spans().filter(({ trace }) => trace === CALLER.trace).length, 1)
 })
 
+t.test('a read that only looks into memory is a trace of one span, below the caller\'s if it has one', async (t) => {
+  const collector = await startCollector(t)
+  const { app, send } = await tracedApp(t, { endpoint: collector.endpoint })
+  const answer = await send('GET', '/memory/hunter2')
+  t.equal(answer.statusCode, 200)
+  t.equal(answer.headers['x-trace-id'], undefined)
+  const span = await spanNamed(collector, 'GET /memory/:what')
+  t.match(span, {
+    trace: /^(?!0+$)[0-9a-f]{32}$/, id: /^(?!0+$)[0-9a-f]{16}$/, parent: '', kind: 'SERVER', failed: false,
+    attributes: { 'http.request.method': 'GET', 'http.route': '/memory/:what', 'http.response.status_code': '200', 'berth.request_id': answer.headers['x-request-id'] }
+  })
+  t.ok(span.startMs <= span.endMs && span.endMs <= Date.now() && span.startMs > Date.now() - 60_000)
+  await send('GET', '/memory/x', { traceparent: traceparent('01') })
+  await eventually('the caller\'s', () => collector.spans().find(({ trace, parent }) => trace === CALLER.trace && parent === CALLER.span))
+  await send('GET', '/memory/x', { traceparent: traceparent('00') })
+  await app.http.inject({ url: '/memory/x', headers: { traceparent: traceparent('01') } })
+  await app.stop()
+  t.equal(collector.spans().length, 2, 'not those that the caller does not take, and none without a key')
+  t.notMatch(JSON.stringify(collector.spans()), 'hunter2')
+})
+
+t.test('an error of such a read, and its line in the log, tell the trace', async (t) => {
+  const collector = await startCollector(t)
+  const { app, send, lines } = await tracedApp(t, { endpoint: collector.endpoint })
+  const broken = await send('GET', '/memory/broken')
+  t.equal(broken.statusCode, 500)
+  const wrong = await send('GET', '/memory/wrong')
+  t.equal(wrong.statusCode, 400)
+  await app.stop()
+  t.match(collector.spans(), [
+    { trace: broken.headers['x-trace-id'], name: 'GET /memory/:what', failed: true, attributes: { 'http.response.status_code': '500' } },
+    { trace: wrong.headers['x-trace-id'], name: 'GET /memory/:what', failed: false, attributes: { 'http.response.status_code': '400' } }
+  ])
+  t.equal(collector.spans().length, 2)
+  t.match(lines.find(line => line['msg'] === 'request failed'), { trace_id: broken.headers['x-trace-id'] })
+})
+
+t.test('of an attribute that is set again the later value is sent, once', async (t) => {
+  const collector = await startCollector(t)
+  const { send } = await tracedApp(t, { endpoint: collector.endpoint })
+  await send('GET', '/again')
+  t.strictSame((await spanNamed(collector, 'set again')).attributes, { kept: true, share: 0.5, 'berth.tries': '2' })
+})
+
 t.test('what goes on after the answer adds nothing to its trace', async (t) => {
   const collector = await startCollector(t)
   const { send } = await tracedApp(t, { endpoint: collector.endpoint })
