@@ -1,6 +1,6 @@
 // Kills a real server right before each step of something that it does by itself, and looks at what the next one makes of it. See die-at-step.ts.
 import { existsSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -33,6 +33,8 @@ export interface Life {
 
 /** Each step is two or three boots of a real machine. What the steps leave behind is looked at one by one with a scripted guest, too. */
 const PARTS = 4
+/** Longer than any step takes to follow another, also under load. */
+const QUIET_MS = 1500
 
 /**
  * Runs it once without a death, and then once for each step of that run that this commit plays: a quarter, and the last one. Each time the next server has to finish it.
@@ -61,6 +63,18 @@ async function takeBack (order: string): Promise<boolean> {
   }
 }
 
+/** Until the server has died, or has taken no step for a while. */
+async function noMoreSteps (folder: string, isDead: () => boolean): Promise<void> {
+  let bytes = -1
+  let since = 0
+  await eventually('no more steps', async () => {
+    const now = existsSync(stepsFile(folder)) ? (await stat(stepsFile(folder))).size : 0
+    if (now !== bytes) since = performance.now()
+    bytes = now
+    return isDead() || performance.now() - since > QUIET_MS
+  }, { pollMs: 100 })
+}
+
 async function run (server: TestServer, life: Life, number: number): Promise<{ id: string, steps: string[], died: boolean }> {
   const { folder } = server
   const id = await life.prepare()
@@ -69,6 +83,8 @@ async function run (server: TestServer, life: Life, number: number): Promise<{ i
   const provoked = life.provoke(id).catch(() => undefined)
   const isDead = (): boolean => !existsSync(orderFile(folder))
   await eventually(`the server to die before step ${number}, or to be done`, async () => isDead() || await life.isDone(id).catch(() => false), { pollMs: 100 })
+  // Its last steps may come after what it is done by can be seen.
+  await noMoreSteps(folder, isDead)
   await provoked
   const died = !await takeBack(orderFile(folder))
   const steps = (await readFile(stepsFile(folder), 'utf8')).trimEnd().split('\n')

@@ -1,7 +1,7 @@
 // What `npm run conformance` prints of a suite's output.
 import t from 'tap'
 import { DRIVERS } from './drivers.ts'
-import { lineOf, rowsOf, totals } from './table.ts'
+import { leftOut, lineOf, rowsOf, totals } from './table.ts'
 
 const TAP = `TAP version 14
 # Subtest: probe
@@ -27,6 +27,7 @@ t.test('a suite without its program is one row with the reason, and not a passed
   const rows = rowsOf('x', 'real', 'TAP version 14\n1..0 # no Cloud Hypervisor: it is not here\n')
   t.same(rows.map(lineOf), ['x | all | real | not run: no Cloud Hypervisor: it is not here'])
   t.match(rowsOf('x', 'real', 'TAP version 14\n'), [{ name: 'all', outcome: 'failed' }], 'one that said nothing has failed')
+  t.same(leftOut([...rows, ...rowsOf('y', 'real', TAP), ...rowsOf('z', 'double', 'TAP version 14\n1..0 # no z\n')]), ['x'])
 })
 
 t.test('a double never counts as real', async (t) => {

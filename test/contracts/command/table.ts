@@ -26,6 +26,11 @@ function leftOutFor (tap: string): string | undefined {
   return /^1\.\.0 # *(?:SKIP )?(.+)$/m.exec(tap)?.[1]
 }
 
+/** The drivers of which nothing was run with their own program. */
+export function leftOut (rows: readonly Row[]): string[] {
+  return rows.filter(({ name, how, outcome }) => name === 'all' && how !== 'double' && outcome === 'skipped').map(({ driver }) => driver)
+}
+
 export function lineOf ({ driver, name, how, outcome, reason }: Row): string {
   return [driver, name, how, outcome === 'skipped' && reason !== undefined ? `not run: ${reason}` : outcome].join(' | ')
 }
