@@ -7,8 +7,8 @@ import { runUnderKvm, type Outcome } from '../../emulated-host/kvm.ts'
 import { DRIVERS } from './drivers.ts'
 import { leftOut, lineOf, rowsOf, totals, type How, type Row } from './table.ts'
 
-/** of one driver under KVM that is emulated */
-const KVM_TIMEOUT_MS = 3_600_000
+/** of one driver, also under KVM that is emulated */
+const TIMEOUT_MS = 3_600_000
 /** variables that name a VMM's program */
 const PROGRAMS = ['BERTH_QEMU', 'BERTH_FIRECRACKER', 'BERTH_JAILER', 'BERTH_CLOUD_HYPERVISOR', 'BERTH_VFKIT']
 
@@ -33,7 +33,7 @@ function namedPrograms (): Readonly<Record<string, string>> {
 }
 
 async function runHere (file: URL): Promise<Outcome> {
-  const child = spawn(process.execPath, ['--enable-source-maps', fileURLToPath(file)], { env: { ...process.env, ...env, TAP: '1' }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--enable-source-maps', fileURLToPath(file)], { env: { ...process.env, ...env, TAP: '1', TAP_TIMEOUT: String(TIMEOUT_MS / 1000) }, stdio: ['ignore', 'pipe', 'inherit'] })
   let tap = ''
   child.stdout.on('data', (chunk: Buffer) => { tap += chunk.toString() })
   const [code] = await once(child, 'close')
@@ -41,7 +41,7 @@ async function runHere (file: URL): Promise<Outcome> {
 }
 
 async function runOnKvm (name: string, file: URL): Promise<Outcome> {
-  return await runUnderKvm({ file, env: { ...env, ...namedPrograms() }, processors: Number(processors), memoryMib: 4096, timeoutMs: KVM_TIMEOUT_MS }, (line) => console.error(`${name}: ${line}`))
+  return await runUnderKvm({ file, env: { ...env, ...namedPrograms() }, processors: Number(processors), memoryMib: 4096, timeoutMs: TIMEOUT_MS }, (line) => console.error(`${name}: ${line}`))
 }
 
 /** Prints a suite's part of the table; whether nothing failed. */
