@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../core/package-root.ts'
-import { wentWithItsPlugin } from '../setup/structure/without.ts'
+import { wentWithItsPlugin } from '../setup/structure/deleted.ts'
 import { PROMISES } from './promises/list.ts'
 
 const SECTION = '## What always holds'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../core/package-root.ts'
-import { wentWithItsPlugin } from '../setup/structure/without.ts'
+import { wentWithItsPlugin } from '../setup/structure/deleted.ts'
 
 t.test('each promise is held by tests that exist', async (t) => {
   const text = await readFile(join(packageRoot, 'SECURITY.md'), 'utf8')

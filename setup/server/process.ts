@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { withoutDeleted } from '../structure/deleted.ts'
 import { mountsIn, processesIn, type Leftover } from './leftovers.ts'
 import { keepProof, keepSystem, seedProof, seedSystem } from './system-cache.ts'
 
@@ -146,7 +147,7 @@ function configuration (options: ServerOptions, dataDir: string): unknown {
     log: { level: options.logLevel ?? 'info' },
     // A network takes namespaces and processes, and by default changes the host's; and this host may be smaller than what a test or a benchmark needs.
     // A caller that needs one or the other configures it.
-    plugins: { networking: { enabled: false }, resources: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
+    plugins: withoutDeleted({ networking: { enabled: false }, resources: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } })
   }
 }
 

@@ -4,8 +4,9 @@ import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packageRoot } from '../../core/package-root.ts'
 import { circlesOf } from './circles.ts'
+import { REMOVABLE } from './deleted.ts'
 import { readSources, type Source } from './imports.ts'
-import { REMOVABLE, without } from './without.ts'
+import { without } from './without.ts'
 
 const PRODUCT = ['core', 'plugins', 'proxy', 'cli'] as const
 /** what an instance holds besides its own files: a file of instances that names two of them knows the list */

@@ -4,24 +4,16 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { packageRoot } from '../../core/package-root.ts'
 import { builtInFolder, findBuiltIns, importPlugin } from '../../core/plugins/discover.ts'
+import { belongsTo } from './deleted.ts'
 import type { Source } from './imports.ts'
 
 const execute = promisify(execFile)
-
-/** Plugins whose folder can be deleted, one at a time. */
-export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'host', 'pushes', 'resources', 'snapshots', 'volumes'] as const
-
-/** The name of these is also that of files that have nothing to do with them: only the folder of their own tests goes with them. */
-const COMMON_NAMES: readonly string[] = ['host']
 
 /** What is compiled. */
 export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const
 /** What is needed besides: tests read it, or the compiler does. */
 const BESIDE = ['config', 'systemd', 'examples', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'eslint.config.js']
-/** Files that cover all of the product, and are pointless without a part of it. */
-const WHOLE = ['test/torture/', 'test/integration/journey', 'test/integration/drivers/']
 const COMPILER = 'node_modules/typescript-native/bin/tsc'
 
 export interface Remains {
@@ -34,26 +26,6 @@ export interface Remains {
   /** Compiles the whole tree, into its `dist` or without output. @returns the compiler's messages, a line for each problem */
   compile (options?: { readonly emit?: boolean }): Promise<readonly string[]>
   close (): Promise<void>
-}
-
-/**
- * Whether a file goes with a plugin: its own folder, and in test/ and bench/ what bears its name: a folder or file named as the plugin is (`test/plugins/volumes/`, `bench/egress/`, `test/integration/volumes.long.test.ts`),
- * outside of the folders of other plugins' tests also one that begins so (`volumes-large.long.test.ts`), and a file that begins with `with-` and the plugin (`test/plugins/volumes/with-resources.test.ts`);
- * and what goes through all of the product. Of a plugin with a common name, only the folder of its tests.
- */
-export function belongsTo (plugin: string, file: string): boolean {
-  const [area = '', ...names] = file.split('/')
-  if (area === 'plugins') return names[0] === plugin
-  if (area !== 'test' && area !== 'bench') return false
-  if (WHOLE.some((beginning) => file.startsWith(beginning))) return true
-  if (COMMON_NAMES.includes(plugin)) return file.startsWith(`test/plugins/${plugin}/`)
-  const isOfAPlugin = area === 'test' && names[0] === 'plugins'
-  return names.some((name) => name === plugin || name.startsWith(`with-${plugin}.`) || (!isOfAPlugin && (name.startsWith(`${plugin}.`) || name.startsWith(`${plugin}-`))))
-}
-
-/** Whether a file is not in this checkout because the folder of its plugin was deleted. */
-export function wentWithItsPlugin (file: string): boolean {
-  return !existsSync(join(packageRoot, file)) && REMOVABLE.some((plugin) => !existsSync(join(packageRoot, 'plugins', plugin)) && belongsTo(plugin, file))
 }
 
 /** The files that stay without these plugins but import removed ones. It is quick, since only imports are looked at. */

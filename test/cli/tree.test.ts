@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import t from 'tap'
 import { createProgram } from '../../cli/program.ts'
 import { packageRoot } from '../../core/package-root.ts'
-import { wentWithItsPlugin } from '../../setup/structure/without.ts'
+import { wentWithItsPlugin } from '../../setup/structure/deleted.ts'
 
 /** By file below test/. */
 const RUN_BY: Readonly<Record<string, readonly string[]>> = {

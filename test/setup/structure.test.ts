@@ -3,8 +3,9 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { circlesOf } from '../../setup/structure/circles.ts'
+import { REMOVABLE } from '../../setup/structure/deleted.ts'
 import { readSources } from '../../setup/structure/imports.ts'
-import { FOLDERS, importersLeft, REMOVABLE, removeLeftovers, withDependents } from '../../setup/structure/without.ts'
+import { FOLDERS, importersLeft, removeLeftovers, withDependents } from '../../setup/structure/without.ts'
 import { packageRoot } from '../../core/package-root.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {

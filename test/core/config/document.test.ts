@@ -10,15 +10,22 @@ import { resolveConfig } from '../../../core/config/resolve.ts'
 import { sourceOfFile, sourceOfValue } from '../../../core/config/source.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { builtInFolder } from '../../../core/plugins/discover.ts'
+import { DELETED } from '../../../setup/structure/deleted.ts'
 
 const options = { environment: {}, builtIns: builtInFolder }
-const file = join(packageRoot, 'config/berth.yaml')
+
+/** config/berth.yaml, without the sections of plugins that were deleted from this checkout. */
+async function written (): Promise<string> {
+  const text = await readFile(join(packageRoot, 'config/berth.yaml'), 'utf8')
+  return DELETED.reduce((rest, plugin) => rest.replace(new RegExp(`^ {2}${plugin}:\\n(?: {4}.*\\n)*`, 'm'), ''), text)
+}
 
 t.test('config/berth.yaml equals the built-in defaults, key by key and word by word', async (t) => {
   const builtIn = await resolveConfig(sourceOfValue({}, '/'), options)
-  const written = await resolveConfig(await sourceOfFile(file), options)
-  t.strictSame(written.config, builtIn.config)
-  t.equal(await readFile(file, 'utf8'), documentDefaults(jsonSchema(builtIn.schema)), 'run `berth print-config --defaults > config/berth.yaml`')
+  const text = await written()
+  const file = join(t.testdir({ 'berth.yaml': text }), 'berth.yaml')
+  t.strictSame((await resolveConfig(await sourceOfFile(file), options)).config, builtIn.config)
+  t.equal(text, documentDefaults(jsonSchema(builtIn.schema)), 'run `berth print-config --defaults > config/berth.yaml`')
 })
 
 t.test('every key of the configuration has a description', async (t) => {

@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { buildApp } from '../../../core/app.ts'
 import { compileAll } from '../../../core/http/compile-once.ts'
 import { API_VERSION } from '../../../core/version.ts'
+import { withoutDeleted } from '../../../setup/structure/deleted.ts'
 
 interface Parameter { readonly in: string, readonly name: string, readonly style?: string, readonly explode?: boolean }
 interface Operation {
@@ -33,7 +34,7 @@ async function start (t: Test): Promise<{ readonly routes: string[], get (url: s
   const app = await buildApp({
     log: { level: 'silent' },
     server: { dataDir, listen: '127.0.0.1:0', metrics: { enabled: false, listen: '127.0.0.1:0' } },
-    plugins: { networking: { enabled: false }, guest: { config: { prepare: false } }, builds: { config: { prepare: false } }, instances: { config: { templates: { enabled: false } } } }
+    plugins: withoutDeleted({ networking: { enabled: false }, guest: { config: { prepare: false } }, builds: { config: { prepare: false } }, instances: { config: { templates: { enabled: false } } } })
   }, { environment: {}, folder: dataDir })
   const routes: string[] = []
   app.http.addHook('onRoute', ({ method, url, schema, config }) => {

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { buildApp } from '../../../core/app.ts'
+import { withoutDeleted } from '../../../setup/structure/deleted.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { fakePlugin } from '../../hypervisor-fake/plugin.ts'
 
@@ -14,9 +15,9 @@ mkdirSync(dataDir, { recursive: true, mode: 0o711 })
 const app = await buildApp({
   log: { level: 'warn' },
   server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false, listen: '127.0.0.1:0' } },
-  plugins: {
+  plugins: withoutDeleted({
     networking: { enabled: false }, 'hypervisor-qemu': { enabled: false }, guest: { config: { prepare: false } }, builds: { config: { prepare: false } }, instances: { config: { templates: { enabled: false } } }
-  }
+  })
 }, { environment: {}, folder: dataDir, plugins: [fakePlugin('qemu')] })
 await app.start({ listen: false })
 const door = createServer(socket => { app.http.server.emit('connection', socket) })

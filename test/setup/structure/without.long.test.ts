@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot } from '../../../core/package-root.ts'
-import { REMOVABLE, without } from '../../../setup/structure/without.ts'
+import { REMOVABLE } from '../../../setup/structure/deleted.ts'
+import { without } from '../../../setup/structure/without.ts'
 import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 
 const execute = promisify(execFile)

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { packageRoot } from '../../core/package-root.ts'
-import { listTests } from '../../setup/test/names.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import { listTests } from '../../../setup/test/names.ts'
 
 const idsIn = (text: string): string[] => text.match(/\b[AP]\d{1,2}\b/g) ?? []
 const sorted = (ids: Iterable<string>): string[] => [...new Set(ids)].sort()
