@@ -1,0 +1,58 @@
+// `npm run bench -- api-tracing`: what traces of every request cost the reads of `api`: the same server with a collector and without.
+import { spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { inFolder } from '../folder.ts'
+import { figureOf, print, series, summarize, takeTurns, type Series } from '../harness.ts'
+import type { BenchOptions } from '../options.ts'
+import { CONNECTIONS, firstLine, requestsPerSecond } from './rate.ts'
+import { READS } from './reads.ts'
+import { startWithInstances, STORED, type Stored } from './stored-server.ts'
+
+const SECONDS = 0.6
+/** Of each start of a server: the first ones until its code is compiled are discarded. */
+const WARM_UPS = 3
+const TURNS = 4
+const here = dirname(fileURLToPath(import.meta.url))
+
+interface Side { readonly stored: Stored, readonly rates: readonly Series[] }
+
+export async function tracing ({ runs }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const collector = spawn(process.execPath, [join(here, 'collector.js')], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const endpoint = `http://127.0.0.1:${await firstLine(collector)}/v1/traces`
+    const sides: [Side, Side] = [
+      { stored: await startWithInstances({ folder: join(folder, 'traced'), plugins: { tracing: { config: { endpoint } } }, signal }), rates: READS.map(({ name }) => series(`${name}, each traced`)) },
+      { stored: await startWithInstances({ folder: join(folder, 'untraced'), signal }), rates: READS.map(({ name }) => series(`${name}, tracing off`)) }
+    ]
+    try {
+      for (const { stored: { server } } of sides) await server.stop()
+      // Each run has servers of its own: one and the same build differs by a fifth from start to start.
+      await takeTurns({ runs, warmUps: 0, sides: [async (_run, keep) => { for (const [rates, rate] of await startAndMeasure(sides)) keep(rates, rate) }] })
+    } finally {
+      collector.kill()
+    }
+    const note = `${STORED} stored, ${CONNECTIONS} keep-alive connections, medians of ${TURNS} turns of ${SECONDS} s after ${WARM_UPS} more, for each of so many starts of both servers`
+    const [{ rates: traced }, { rates: untraced }] = sides
+    for (const [index, { name }] of READS.entries()) print(figureOf(`${name}, each traced`, 'requests/s', traced[index]?.values ?? [], { ...untraced[index] === undefined ? {} : { other: untraced[index] }, ratioAtLeast: 0.9, note }))
+  })
+}
+
+/** The median rate of each read, for both servers, which are started for this and measured in turns. */
+async function startAndMeasure (sides: readonly Side[]): Promise<(readonly [Series, number])[]> {
+  const started = []
+  for (const { stored, rates } of sides) started.push({ stored: { ...stored, server: await stored.server.restart() }, rates })
+  const found: (readonly [Series, number])[] = []
+  for (const [index, { pathOf }] of READS.entries()) {
+    const values = started.map((): number[] => [])
+    for (let turn = 0; turn < WARM_UPS + TURNS; turn++) {
+      for (const [side, { stored }] of turn % 2 === 0 ? [...started.entries()] : [...started.entries()].reverse()) {
+        const rate = await requestsPerSecond(stored.server, pathOf(stored), SECONDS)
+        if (turn >= WARM_UPS) values[side]?.push(rate)
+      }
+    }
+    for (const [side, { rates }] of started.entries()) if (rates[index] !== undefined) found.push([rates[index], summarize(values[side] ?? []).median])
+  }
+  for (const { stored: { server } } of started) await server.stop()
+  return found
+}
