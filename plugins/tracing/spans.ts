@@ -20,25 +20,29 @@ export function createTraceMaker ({ sample, onEnd }: TraceMakerOptions): TraceMa
   /** The caller's span, or none; undefined: the trace is not taken. */
   const originOf = (parent: string | undefined): Origin | undefined => {
     const remote = parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
-    if (remote === null) return sample === 1 || Math.random() < sample ? { traceId: newTraceId(), parentId: '', isParentRemote: false } : undefined
+    if (remote === null) return sample === 1 || Math.random() < sample ? NEW : undefined
     return (remote.traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : { traceId: remote.traceId, parentId: remote.spanId, isParentRemote: true }
   }
   return {
     root (name, options) {
       const origin = originOf(options.parent)
       if (origin === undefined) return undefined
-      return new RecordedSpan({ ...origin, name }, options, { offsetMs: Date.now() - performance.now(), onEnd })
+      const { traceId = newTraceId(), parentId, isParentRemote } = origin
+      return new RecordedSpan({ traceId, parentId, isParentRemote, name }, options, { offsetMs: Date.now() - performance.now(), onEnd })
     },
     single (shape, { parent, startMs, endMs, attributes }) {
       const origin = originOf(parent)
       if (origin === undefined) return
       const { traceId, parentId, isParentRemote } = origin
-      onEnd({ traceId, id: newSpanId(), parentId, isParentRemote, what: shape, startMs, endMs, isFailed: false, attributes: [attributes] })
+      onEnd({ traceId, id: undefined, parentId, isParentRemote, what: shape, startMs, endMs, isFailed: false, attributes: [attributes] })
     }
   }
 }
 
-interface Origin { readonly traceId: string, readonly parentId: string, readonly isParentRemote: boolean }
+/** Where a trace comes from. */
+interface Origin { readonly traceId: string | undefined, readonly parentId: string, readonly isParentRemote: boolean }
+
+const NEW: Origin = { traceId: undefined, parentId: '', isParentRemote: false }
 
 /** What the spans of one trace share. */
 interface Trace {
@@ -46,6 +50,8 @@ interface Trace {
   readonly offsetMs: number
   readonly onEnd: (span: EndedSpan) => void
 }
+
+interface Place { readonly traceId: string, readonly parentId: string, readonly isParentRemote: boolean, readonly name: string }
 
 class RecordedSpan implements Span, EndedSpan {
   readonly #trace: Trace
@@ -60,7 +66,7 @@ class RecordedSpan implements Span, EndedSpan {
   isFailed = false
   ended = false
 
-  constructor ({ traceId, parentId, isParentRemote, name }: Origin & { readonly name: string }, { kind = 'internal', attributes, startMs }: SpanOptions, trace: Trace) {
+  constructor ({ traceId, parentId, isParentRemote, name }: Place, { kind = 'internal', attributes, startMs }: SpanOptions, trace: Trace) {
     this.#trace = trace
     this.traceId = traceId
     this.parentId = parentId

@@ -3,10 +3,10 @@ import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
 import type { SpanShape } from '../../../core/tracing/tracing.ts'
 
 export interface EndedSpan {
-  /** 32 hexadecimal digits */
-  readonly traceId: string
-  /** 16 hexadecimal digits */
-  readonly id: string
+  /** 32 hexadecimal digits; undefined: drawn when it is written, since nobody else is told */
+  readonly traceId: string | undefined
+  /** 16 hexadecimal digits; undefined as before */
+  readonly id: string | undefined
   /** the same of its parent; empty: it has none */
   readonly parentId: string
   /** whether the parent is a span of the caller */

@@ -2,6 +2,7 @@
 import { PbfWriter } from 'pbf'
 import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
 import type { SpanShape } from '../../../core/tracing/tracing.ts'
+import { drawId } from '../ids.ts'
 import type { EndedSpan } from './ended-span.ts'
 
 const SPAN = { traceId: 1, spanId: 2, parentSpanId: 4, name: 5, kind: 6, startTimeUnixNano: 7, endTimeUnixNano: 8, attributes: 9, status: 15, flags: 16 }
@@ -14,11 +15,13 @@ const ANY_VALUE = { string: 1, bool: 2, int: 3, double: 4 }
 const FLAGS = { sampled: 1, isRemoteKnown: 0x100, isRemote: 0x200 }
 const NS_PER_MS = 1e6
 const LENGTH_DELIMITED = 2
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
 
 export function writeSpan (span: EndedSpan, pbf: PbfWriter): void {
-  writeHex(pbf, SPAN.traceId, span.traceId)
-  writeHex(pbf, SPAN.spanId, span.id)
-  if (span.parentId !== '') writeHex(pbf, SPAN.parentSpanId, span.parentId)
+  writeId(pbf, { field: SPAN.traceId, bytes: TRACE_ID_BYTES, id: span.traceId })
+  writeId(pbf, { field: SPAN.spanId, bytes: SPAN_ID_BYTES, id: span.id })
+  if (span.parentId !== '') writeId(pbf, { field: SPAN.parentSpanId, bytes: SPAN_ID_BYTES, id: span.parentId })
   if ('attributes' in span.what) copy(writtenShape(span.what), pbf)
   else writeWhat(span.what, pbf)
   pbf.writeFixed64Field(SPAN.startTimeUnixNano, span.startMs * NS_PER_MS)
@@ -84,12 +87,15 @@ function writeStatus (code: number, pbf: PbfWriter): void {
   pbf.writeVarintField(STATUS_CODE, code)
 }
 
-function writeHex (pbf: PbfWriter, field: number, digits: string): void {
-  const bytes = digits.length / 2
+interface Id { readonly field: number, readonly bytes: number, readonly id: string | undefined }
+
+function writeId (pbf: PbfWriter, { field, bytes, id }: Id): void {
   pbf.writeTag(field, LENGTH_DELIMITED)
   pbf.writeVarint(bytes)
   pbf.realloc(bytes)
-  for (let at = 0; at < digits.length; at += 2) pbf.buf[pbf.pos++] = (valueOf(digits.charCodeAt(at)) << 4) | valueOf(digits.charCodeAt(at + 1))
+  if (id === undefined) drawId(bytes, pbf.buf, pbf.pos)
+  else for (let index = 0; index < bytes; index++) pbf.buf[pbf.pos + index] = (valueOf(id.charCodeAt(2 * index)) << 4) | valueOf(id.charCodeAt(2 * index + 1))
+  pbf.pos += bytes
 }
 
 /** Of a lower-case hexadecimal digit. */
