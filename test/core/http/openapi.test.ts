@@ -8,7 +8,7 @@ import { parse } from 'yaml'
 import { buildApp } from '../../../core/app.ts'
 import { compileAll } from '../../../core/http/compile-once.ts'
 import { API_VERSION } from '../../../core/version.ts'
-import { withoutDeleted } from '../../../setup/structure/deleted.ts'
+import { DELETED, withoutDeleted } from '../../../setup/structure/deleted.ts'
 
 interface Parameter { readonly in: string, readonly name: string, readonly style?: string, readonly explode?: boolean }
 interface Operation {
@@ -102,7 +102,8 @@ t.test('the document', async (t) => {
       t.ok(description !== '', name)
       t.ok(tags.every((tag) => document.tags.some(({ name: known }) => known === tag)), `${name}: ${tags.join()}`)
     }
-    t.match(ids, ['createInstance', 'stopInstance', 'listSnapshots', 'restoreInstanceSnapshot', 'createVolumeFromArchive', 'tagImage', 'getHealth'].reduce((all, id) => all.includes(id) ? all : [...all, id], ids), 'as people would call them')
+    const expected = withoutDeleted({ instances: ['createInstance', 'stopInstance'], snapshots: ['listSnapshots', 'restoreInstanceSnapshot'], volumes: ['createVolumeFromArchive'], images: ['tagImage'], core: ['getHealth'] })
+    t.same(Object.values(expected).flat().filter((id) => !ids.includes(id)), [], 'as people would call them')
   })
 
   await t.test('says how tags are filtered by, what images are called, and what may be sent again', async (t) => {
@@ -125,10 +126,9 @@ t.test('the document', async (t) => {
   })
 
   await t.test('tells streams, uploads and WebSockets from JSON', async (t) => {
-    for (const path of ['/instances/{id}/logs', '/builds/{id}/events']) t.same(Object.keys(document.paths[path]?.['get']?.responses['200']?.content ?? {}), ['text/event-stream'], path)
+    for (const path of Object.values(withoutDeleted({ instances: '/instances/{id}/logs', builds: '/builds/{id}/events' }))) t.same(Object.keys(document.paths[path]?.['get']?.responses['200']?.content ?? {}), ['text/event-stream'], path)
     for (const path of ['/instances/{id}/exec', '/instances/{id}/cp', '/instances/{id}/forward']) t.ok(document.paths[path]?.['get']?.responses['101'], path)
-    t.ok(document.paths['/volumes/from-archive']?.['post']?.requestBody?.content['application/gzip'])
-    t.ok(document.paths['/builds']?.['post']?.requestBody?.content['multipart/form-data'])
+    for (const [path, type] of Object.values(withoutDeleted({ volumes: ['/volumes/from-archive', 'application/gzip'], builds: ['/builds', 'multipart/form-data'] } as const))) t.ok(document.paths[path]?.['post']?.requestBody?.content[type], path)
   })
 
   await t.test('shows an example of each JSON body that is sent, and that comes with success', async (t) => {
@@ -152,7 +152,7 @@ t.test('the document', async (t) => {
     const config = { plugins: { regexp }, rules: { 'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }], 'regexp/no-super-linear-move': 'error' } } satisfies Linter.Config
     const linter = new Linter()
     const patterns = [...patternsIn(document)]
-    t.ok(patterns.length > 10, `${patterns.length} patterns`)
+    t.ok(patterns.length > (DELETED.length === 0 ? 10 : 1), `${patterns.length} patterns`)
     for (const pattern of patterns) t.same(linter.verify(`RegExp(${JSON.stringify(pattern)}, 'u')`, config).map(({ message }) => message), [], pattern)
     t.equal(linter.verify("RegExp('^(a+)+$', 'u')", config).length, 1, 'one that can be made slow is found')
   })
@@ -168,10 +168,12 @@ t.test('the document', async (t) => {
     const errorsOf = (wanted: string, status: string) => operations.find(({ name }) => name === wanted)?.responses[status]?.description
     t.match(errorsOf('GET /instances/{id}', '404'), /^Not Found: `not_found`$/)
     t.match(errorsOf('PATCH /webhooks/{id}', '412'), /`precondition_failed`/)
-    t.match(errorsOf('POST /volumes', '409'), /`idempotency_in_progress`.*`name_conflict`/)
-    t.match(errorsOf('POST /instances', '409'), /`volume_in_use`/, 'of the volumes that it is to have')
     t.match(errorsOf('POST /instances', '503'), /`kernel_unavailable`/, 'of the guest\'s kernel')
-    t.match(errorsOf('POST /snapshots/{snapshotId}/fork', '404'), /`not_found`/)
+    if (!DELETED.includes('volumes')) {
+      t.match(errorsOf('POST /volumes', '409'), /`idempotency_in_progress`.*`name_conflict`/)
+      t.match(errorsOf('POST /instances', '409'), /`volume_in_use`/, 'of the volumes that it is to have')
+    }
+    if (!DELETED.includes('snapshots')) t.match(errorsOf('POST /snapshots/{snapshotId}/fork', '404'), /`not_found`/)
     t.notMatch(errorsOf('GET /instances', '400'), /volume/)
   })
 
