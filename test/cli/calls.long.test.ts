@@ -3,10 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { withFakeDriver } from '../helpers/fake-driver.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 import { berth as plain, mainFile } from './berth.ts'
 import { startSteadyRelay } from './steady-relay.ts'
 import { noTmux, openTerminal } from './terminal.ts'
@@ -18,6 +20,7 @@ if (noTmux !== false) {
 
 const ESCAPE = '\u001b'
 const golden = join(packageRoot, 'test/cli/calls.txt')
+await skipFile(skipWithout('snapshots', 'volumes'))
 const server = await startTestServer(t, withFakeDriver)
 const relay = await startSteadyRelay(t, server)
 const own = { BERTH_URL: server.url, BERTH_TOKEN: server.key }

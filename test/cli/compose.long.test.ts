@@ -2,10 +2,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
+await skipFile(skipWithout('snapshots', 'volumes'))
 const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
 const file = join(t.testdir(), 'compose.yaml')

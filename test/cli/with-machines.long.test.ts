@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -42,7 +43,7 @@ t.test('Ctrl-C ends what run started, with exit code 130', async (t) => {
   t.equal((await berth(['ps', '-a', '-q'])).out, '')
 })
 
-t.test('an instance is made, listed, slept, woken, forked, kept and deleted', async (t) => {
+t.test('an instance is made, listed, slept, woken, forked, kept and deleted', { skip: skipWithout('snapshots') }, async (t) => {
   const { out: id } = await berth(['run', '-d', ...SMALL, '--name', 'web', '--tag', 'team=a', image, 'sh', '-c', 'while :; do echo tick; sleep 0.2; done'])
   t.match(id, /^[a-z0-9]{24}\n$/)
   t.match(await berth(['wait', '--state', 'Running', 'web']), { code: 0, out: 'web\n' })
@@ -97,7 +98,7 @@ t.test('exec passes both streams, input and the exit code; cp copies both ways',
   t.match(await berth(['cp', 'box:/nosuch', folder]), { code: 1, error: /nosuch/ })
 })
 
-t.test('an image is pushed elsewhere and pulled from there, for a VM of it', async (t) => {
+t.test('an image is pushed elsewhere and pulled from there, for a VM of it', { skip: skipWithout('pushes') }, async (t) => {
   const { host } = await startUpstreamRegistry(t)
   const elsewhere = `${host}/cli/elsewhere:v1`
   t.match(await berth(['push', image, elsewhere, '--insecure']), { code: 0, out: /^[a-z0-9]{24}\n$/, error: '' })
@@ -107,7 +108,7 @@ t.test('an image is pushed elsewhere and pulled from there, for a VM of it', asy
   t.match(await berth(['run', '--rm', ...SMALL, elsewhere, 'echo', 'pulled']), { code: 0, out: 'pulled\n' })
 })
 
-t.test('everything about a snapshot, a volume and a webhook is told', async (t) => {
+t.test('everything about a snapshot, a volume and a webhook is told', { skip: skipWithout('snapshots', 'volumes') }, async (t) => {
   const { out: snapshot } = await berth(['snapshot', 'create', 'box', '--name', 'told'])
   t.match(JSON.parse((await berth(['snapshot', 'inspect', snapshot.trim()])).out), { name: 'told', kind: 'Standby', source_instance_name: 'box' })
   t.match(await berth(['snapshot', 'rm', snapshot.trim()]), { code: 0 })

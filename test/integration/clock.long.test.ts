@@ -6,10 +6,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -29,6 +31,7 @@ if (status !== 0) {
   t.plan(0, 'the command faketime is not there')
   process.exit()
 }
+await skipFile(skipWithout('volumes'))
 const server = await startTestServer(t, {
   env: { LD_PRELOAD: stdout, FAKETIME_TIMESTAMP_FILE: clockFile, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' },
   plugins: {
@@ -89,7 +92,7 @@ t.test('a token of the registry lives on, and a key ends at its date', async (t)
   await jump(0)
 })
 
-t.test('a schedule runs on, and nothing that it took is too old at once', async (t) => {
+t.test('a schedule runs on, and nothing that it took is too old at once', { skip: skipWithout('snapshots') }, async (t) => {
   await server.sdk.instances.stop(id)
   const path = `/instances/${id}/snapshot-schedule`
   await server.api.call('PUT', path, { interval: '1h', retention: { max_count: 10, max_age: '2h' } })

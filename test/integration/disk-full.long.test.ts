@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { look as lookAt, startCounter, type Seen } from '../helpers/counter.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
@@ -13,7 +14,7 @@ import { startTestServer } from '../helpers/server.ts'
 const commands = createHostCommands()
 const full = { status: 409, error: { code: 'insufficient_resources' } }
 
-t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: withoutMounts }, async (t) => {
+t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: withoutMounts || skipWithout('snapshots') }, async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'berth-small-disk-'))
   await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=700M,mode=711', 'tmpfs', disk])
   await chmod(disk, 0o711)

@@ -8,10 +8,13 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { pythonWith } from '../helpers/python.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 
+await skipFile(skipWithout('snapshots', 'volumes'))
 const GENERATOR = 'openapi-python-client==0.29.1'
 const SCENARIO = join(packageRoot, 'test/integration/generated-client/scenario.py')
 /** steps of the scenario, and no fewer */

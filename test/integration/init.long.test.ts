@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpToInstance } from '@onkernel/hypeman/lib/cp'
 import t, { type Test } from 'tap'
+import { DELETED } from '../../setup/structure/deleted.ts'
 import { copyOut } from '../helpers/copy-out.ts'
 import { shell } from '../helpers/counter.ts'
 import { debianSystem, noDebianSystem } from '../helpers/debian-system.ts'
@@ -79,7 +80,7 @@ async function systemd (t: Test): Promise<void> {
   await unit(t, id)
   await terminal(t, id)
   await files(t, id)
-  await volume(t, id)
+  if (!DELETED.includes('volumes')) await volume(t, id)
   await rests(t, id)
   await forks(t, id)
   await ends(t, id)

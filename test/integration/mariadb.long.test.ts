@@ -6,15 +6,18 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { openDatabase } from '../../core/db/open.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { look, shell, startCounter } from '../helpers/counter.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { waitFor } from '../helpers/machine.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 
 t.setTimeout(1_400_000)
 const MAIN = fileURLToPath(new URL('../../core/main.js', import.meta.url))
+await skipFile(skipWithout('snapshots', 'volumes'))
 const url = await createMariadbDatabase()
 const server = await startTestServer(t, { database: { url } })
 const image = await push(server, await busyboxImage(), 'mariadb/busybox:latest')

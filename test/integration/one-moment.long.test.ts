@@ -4,15 +4,18 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow, lines } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { skipFile } from '../helpers/skip-file.ts'
 
 const program = '/bin/pairs'
 const disk = '/root/pairs'
 /** blocks after which each pair has been looked at */
 const ROUND = 128
 
+await skipFile(skipWithout('snapshots'))
 const server = await startTestServer(t)
 const compiled = join(t.testdir({}), 'pairs')
 await createHostCommands().run('cc', ['-static', '-O2', '-Wall', '-Wextra', '-Werror', '-o', compiled, join(packageRoot, 'test/integration/programs/pairs.c')])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { pythonWith } from '../helpers/python.ts'
 import { startSdkServer } from '../helpers/sdk-server.ts'
@@ -36,6 +37,6 @@ async function main (): Promise<void> {
   })
 }
 
-const reason = skipReason()
+const reason = skipReason() || skipWithout('builds', 'devices', 'pushes', 'resources', 'snapshots', 'volumes')
 if (reason === false) await main()
 else t.plan(0, reason)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { writeShellFile } from '../../setup/quickstart/shell-file.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { clientEnvironment } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
@@ -46,7 +47,7 @@ curl () {
 const folder = await mkdtemp(join(tmpdir(), 'berth-new-user-'))
 t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
 
-t.test('from the server that quickstart leaves to a web program of one\'s own that is reached, sleeps and is forked, in at most ten commands and without curl', async (t) => {
+t.test('from the server that quickstart leaves to a web program of one\'s own that is reached, sleeps and is forked, in at most ten commands and without curl', { skip: skipWithout('builds') }, async (t) => {
   const port = String(await freePort('127.0.0.1'))
   const commands = (blocks('bash')[0] ?? '').replaceAll('8080', port).trim().split('\n').map((line) => line.replace(/ +# .*$/, ''))
   t.ok(commands.length <= MOST_COMMANDS && commands.every((line) => !/\bcurl\b/.test(line)), commands.join('; '))
@@ -76,7 +77,7 @@ t.test('from the server that quickstart leaves to a web program of one\'s own th
   }
 })
 
-t.test('what follows on them works, too', async (t) => {
+t.test('what follows on them works, too', { skip: skipWithout('builds', 'snapshots') }, async (t) => {
   const commands = blocks('bash')[1] ?? ''
   t.match(commands, /berth exec hello/, 'it is the block that is meant')
   const { code, output } = await run('/bin/bash', ['-c', `. '${join(folder, '.quickstart/run-1/env')}'\nset -eu\nset -o pipefail\n${commands}`])
@@ -87,7 +88,7 @@ t.test('what follows on them works, too', async (t) => {
   for (const { id } of await server.sdk.snapshots.list()) await server.sdk.snapshots.delete(id)
 })
 
-t.test('the calls of "Talk to it" work one after the other', async (t) => {
+t.test('the calls of "Talk to it" work one after the other', { skip: skipWithout('builds', 'snapshots') }, async (t) => {
   const [calls = ''] = blocks('sh')
   t.match(calls, /POST "\$URL\/instances\/hello\/standby"/, 'it is the block that is meant')
   const { code, output } = await run('/bin/bash', ['-c', READER + calls])

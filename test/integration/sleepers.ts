@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { argumentsOf, processIds } from '../../core/process/find.ts'
 import { createHostCommands } from '../../core/process/run.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
@@ -26,7 +27,7 @@ const commands = createHostCommands()
 interface Sleeper { readonly name: string, readonly id: string, readonly hostPort: number }
 interface Place { readonly server: TestServer, readonly http: number, readonly sleepers: readonly Sleeper[] }
 
-const reason = skipReason()
+const reason = skipReason() || skipWithout('snapshots')
 if (reason === false) await t.test('20 machines that sleep are woken by those who call them, by name and by port', { timeout: 1_500_000 }, woken)
 else t.plan(0, reason)
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { packageRoot } from '../../core/package-root.ts'
+import { skipWithout } from '../../setup/structure/deleted.ts'
 import { bootMachine, controllerFor, skipReason, type Machine } from './machine.ts'
 import { eventually } from '../helpers/eventually.ts'
 
@@ -38,7 +39,7 @@ export const plugin = {
 const PROXY_CONFIG = readFileSync(`${packageRoot}/systemd/etc/egress.yaml`, 'utf8')
   .replace(/servers: .*/, 'servers: [ PLACE ]') + `roots: [ ${ROOTS} ]\nallowPrivate: [ 127.9.0.100 ]\n`
 
-t.test('on a real systemd', { skip: await skipReason() }, async (t) => {
+t.test('on a real systemd', { skip: await skipReason() || skipWithout('egress') }, async (t) => {
   const controller = await controllerFor(t)
   const machine = await bootMachine(t)
   const install = async () => await machine.try(process.execPath, SETUP, 'install')

@@ -1,10 +1,13 @@
 // A server that is killed while it delivers: the next one goes on, and nothing is lost.
 import t from 'tap'
+import { skipWithout } from '../../../setup/structure/deleted.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { startTestServer } from '../../helpers/server.ts'
+import { skipFile } from '../../helpers/skip-file.ts'
 import { startReceiver, taken } from './receiver.ts'
 
+await skipFile(skipWithout('volumes'))
 const off = Object.fromEntries(['builds', 'devices', 'egress', 'guest', 'hypervisor-qemu', 'images', 'instances', 'pushes', 'registry', 'snapshots'].map((id) => [id, { enabled: false }]))
 
 for (const kind of ['SQLite', 'MariaDB'] as const) {

@@ -1,10 +1,11 @@
 // What a key may not, and a server that goes away and comes back.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { openPage } from '../../../helpers/browser.ts'
 import { cannot, giveKey, goTo, idOf, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
-const reason = cannot()
+const reason = cannot() || skipWithout('builds', 'host', 'volumes')
 
 if (reason === false) await t.test('an operator meets bounds', { timeout: 600_000 }, work)
 else t.plan(0, reason)

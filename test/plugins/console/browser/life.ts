@@ -1,10 +1,11 @@
 // The life of an instance by buttons and forms alone.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { accessibilityFaults, type Page } from '../../../helpers/browser.ts'
 import { waitFor } from '../../../helpers/machine.ts'
 import { cannot, giveKey, goTo, idOf, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
-const reason = cannot()
+const reason = cannot() || skipWithout('resources')
 
 if (reason === false) await t.test('an operator makes an instance and ends it', { timeout: 600_000 }, work)
 else t.plan(0, reason)

@@ -1,5 +1,6 @@
 // A server with 1,000 instances, on which 10,000 things happen: how long the reader waits.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { multiplyEvents } from '../../../../bench/api/stored-events.ts'
 import { multiplyInstance } from '../../../../bench/api/stored-instances.ts'
 import type { Page } from '../../../helpers/browser.ts'
@@ -12,7 +13,7 @@ const LAST = 'after-all-of-them'
 const SINGLE_UPDATES = 20
 const PAINT_MS = 1000
 const UPDATE_MS = 50
-const reason = cannot()
+const reason = cannot() || skipWithout('volumes')
 
 if (reason === false) await t.test('an operator looks at 1,000 instances', { timeout: 600_000 }, work)
 else t.plan(0, reason)

@@ -1,6 +1,7 @@
 // Whatever the server tells, all of it text that somebody hostile chose: nothing of it becomes markup, on no page and in no dialog, each of which axe looks at, too.
 // The server is real but for the answers with rows: no name of an instance may have such characters today.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import type { Page } from '../../../helpers/browser.ts'
 import { HOSTILE, HOSTILE_LINE } from './hostile.ts'
 import { look } from './look.ts'
@@ -57,7 +58,7 @@ const DIALOGS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   ingresses: ['Create ingress', /^Delete /], keys: ['Make a key', /^Revoke /], webhooks: ['Create webhook', /^Delete /], host: [], 'host/checks': [], 'host/processes': [], 'host/log': [], 'host/plugins': []
 }
 const SIDES = ['overview', 'snapshots', 'code'] as const
-const reason = cannot()
+const reason = cannot() || skipWithout('builds', 'devices', 'egress', 'host', 'resources', 'snapshots', 'volumes')
 
 if (reason === false) await t.test('everything that the server tells is hostile', { timeout: 600_000 }, work)
 else t.plan(0, reason)

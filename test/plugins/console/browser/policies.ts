@@ -1,10 +1,11 @@
 // A policy is tried before anybody has it, on the page of the way out.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { accessibilityFaults } from '../../../helpers/browser.ts'
 import { cannot, goTo, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
 const CREDENTIALS = { OPENAI: { source: { env: 'KEY' }, inject: [{ hosts: ['api.example.com'], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
-const reason = cannot()
+const reason = cannot() || skipWithout('egress')
 
 if (reason === false) await t.test('an operator tries a policy', { timeout: 300_000 }, work)
 else t.plan(0, reason)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { runCommand } from '../../../helpers/exec.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
@@ -27,8 +28,8 @@ async function work (t: Test): Promise<void> {
   await writeFile(file, FILE)
   await t.test('of an upload', async (t) => { await upload(t, operator, file) })
   await t.test('of a download', async (t) => { await download(t, operator) })
-  await t.test('of a policy that is tried', async (t) => { await trial(t, operator) })
-  await t.test('of a look at the server\'s log', async (t) => { await serverLog(t, operator) })
+  await t.test('of a policy that is tried', { skip: skipWithout('egress') }, async (t) => { await trial(t, operator) })
+  await t.test('of a look at the server\'s log', { skip: skipWithout('host') }, async (t) => { await serverLog(t, operator) })
   await t.test('of a look at an image', async (t) => { await imageDetails(t, operator) })
   await t.test('of a create', async (t) => { await create(t, operator) })
   await t.test('of a fork', async (t) => { await presses(t, operator, 'Fork', true) })

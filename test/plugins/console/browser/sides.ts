@@ -1,5 +1,6 @@
 // Each side of an instance whose program is hostile: what it prints, names its files and asks of other hosts stays text.
 import t, { type Test } from 'tap'
+import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import type { Page } from '../../../helpers/browser.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { HOSTILE, HOSTILE_LINE } from './hostile.ts'
@@ -9,7 +10,7 @@ import { cannot, idOf, logIn, startOperator } from './operator.ts'
 const SIDES: Readonly<Record<string, string | RegExp>> = {
   overview: 'Image', logs: HOSTILE_LINE, terminal: 'Open a terminal', files: HOSTILE[0], snapshots: 'before', egress: '169.254.169.254', events: /instance/i, code: HOSTILE[0]
 }
-const reason = cannot()
+const reason = cannot() || skipWithout('egress', 'snapshots')
 
 if (reason === false) await t.test('an operator looks at every side of an instance', { timeout: 600_000 }, work)
 else t.plan(0, reason)
