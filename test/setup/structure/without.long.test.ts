@@ -12,8 +12,8 @@ import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 const execute = promisify(execFile)
 t.setTimeout(1_200_000)
 
-/** Quick ones that see much: how plugins are found and started, lists of all plugins, the API of instances with what is optional for them, and what documents promise. */
-const TESTS = ['core/app', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
+/** Quick ones that see much: how plugins are found and started, lists of all plugins, their configuration, the API of instances with what is optional for them, and what documents promise. */
+const TESTS = ['core/app', 'core/config/document', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
 
 for (const plugin of shareOfCommit(REMOVABLE, 2)) {
   t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
