@@ -150,6 +150,8 @@ t.test('without builds their routes are gone, and instances, images and volumes 
 t.test('without resources nobody asks for room, and what needs them is refused', async (t) => {
   const app = await serverWithout(t, 'resources')
   await hasNoRoutes(t, app, 'resources')
+  const document = (await app.http.inject('/openapi.json')).json()
+  t.same(document.paths['/resources/memory/reclaim'].post.tags, ['server'], 'what is left under that path is in a group that the document has')
   const { host } = (await app.http.inject({ url: '/capabilities', headers })).json()
   t.notOk(host.cgroups)
   for (const [field, value] of [['disk_io_bps', '10MB/s'], ['hotplug_size', '1GB']] as const) {

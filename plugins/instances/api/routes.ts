@@ -174,7 +174,6 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     app.post('/resources/memory/reclaim', {
       config: { ...WRITE, errors: [ReclaimUnsupported] },
       schema: {
-        tags: ['resources'],
         operationId: 'reclaimMemory',
         summary: 'Take memory from guests that run, for the host',
         description: 'Guests that run do without some of their memory until `hold_until`, each by what it could give. Answers once they have followed, or after 10 s. A guest that runs short of memory takes its own back',
