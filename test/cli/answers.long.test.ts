@@ -137,7 +137,7 @@ t.test('of ingresses', { skip: noIngress() }, async (t) => {
   await checkAnswers(t, server, [{ args: ['ingress', 'log', 'web'], answers: 'GET /instances/{}/ingress', field: 'entries' }])
 })
 
-t.test('of what went out', async (t) => {
+t.test('of what went out', { skip: skipWithout('egress') }, async (t) => {
   const { app, egress, id } = await runningBehindProxy(t, asked, { listen: true })
   egress.entries.push({ seq: 1, time: new Date().toISOString(), vm: id, revision: 1, protocol: 'h2', host: 'api.example.com', port: 443, method: 'GET', path: '/', status: 200, injected: ['TOKEN'], bytesIn: 1, bytesOut: 2, durationMs: 3 })
   await checkAnswers(t, { url: app.address(), key: ADMIN_KEY }, [{ args: ['egress', 'web'], answers: 'GET /instances/{}/egress', field: 'entries' }])
