@@ -42,13 +42,13 @@ export class Outbox {
 
   /** Loses the span if too many wait. */
   add (span: EndedSpan): void {
-    const { queue, intervalMs } = this.#options
+    const { queue } = this.#options
     if (this.#inFull + this.#open.spans >= queue) return
     this.#open.add(span)
     if (this.#open.spans >= Math.min(MOST_SPANS_OF_A_BATCH, queue) || this.#open.bytes >= MOST_BYTES_OF_A_BATCH) this.#seal()
     if (this.#isPosting) return
     if (this.#full.length > 0) this.#postNext()
-    else this.#timer ??= setTimeout(() => { this.#postAll() }, intervalMs).unref()
+    else this.#postLater()
   }
 
   /** Posts what waits, for a short while. */
@@ -90,7 +90,11 @@ export class Outbox {
 
   #goOn (): void {
     if (this.#full.length > 0 || this.#whenEmpty !== undefined) this.#postAll()
-    else if (this.#open.spans > 0) this.#timer ??= setTimeout(() => { this.#postAll() }, this.#options.intervalMs).unref()
+    else if (this.#open.spans > 0) this.#postLater()
+  }
+
+  #postLater (): void {
+    this.#timer ??= setTimeout(() => { this.#postAll() }, this.#options.intervalMs).unref()
   }
 
   #note (spans: number, reason: string | undefined): void {
