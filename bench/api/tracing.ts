@@ -20,21 +20,21 @@ interface Side { readonly stored: Stored, readonly rates: readonly Series[] }
 export async function tracing ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const collector = spawn(process.execPath, [join(here, 'collector.js')], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const endpoint = `http://127.0.0.1:${await firstLine(collector)}/v1/traces`
-    const sides: [Side, Side] = [
-      { stored: await startWithInstances({ folder: join(folder, 'traced'), plugins: { tracing: { config: { endpoint } } }, signal }), rates: READS.map(({ name }) => series(`${name}, each traced`)) },
-      { stored: await startWithInstances({ folder: join(folder, 'untraced'), signal }), rates: READS.map(({ name }) => series(`${name}, tracing off`)) }
-    ]
     try {
+      const endpoint = `http://127.0.0.1:${await firstLine(collector)}/v1/traces`
+      const sides: [Side, Side] = [
+        { stored: await startWithInstances({ folder: join(folder, 'traced'), plugins: { tracing: { config: { endpoint } } }, signal }), rates: READS.map(({ name }) => series(`${name}, each traced`)) },
+        { stored: await startWithInstances({ folder: join(folder, 'untraced'), signal }), rates: READS.map(({ name }) => series(`${name}, tracing off`)) }
+      ]
       for (const { stored: { server } } of sides) await server.stop()
       // Each run has servers of its own: one and the same build differs by a fifth from start to start.
       await takeTurns({ runs, warmUps: 0, sides: [async (_run, keep) => { for (const [rates, rate] of await startAndMeasure(sides)) keep(rates, rate) }] })
+      const note = `${STORED} stored, ${CONNECTIONS} keep-alive connections, medians of ${TURNS} turns of ${SECONDS} s after ${WARM_UPS} more, for each of so many starts of both servers`
+      const [{ rates: traced }, { rates: untraced }] = sides
+      for (const [index, { name }] of READS.entries()) print(figureOf(`${name}, each traced`, 'requests/s', traced[index]?.values ?? [], { ...untraced[index] === undefined ? {} : { other: untraced[index] }, ratioAtLeast: 0.9, note }))
     } finally {
       collector.kill()
     }
-    const note = `${STORED} stored, ${CONNECTIONS} keep-alive connections, medians of ${TURNS} turns of ${SECONDS} s after ${WARM_UPS} more, for each of so many starts of both servers`
-    const [{ rates: traced }, { rates: untraced }] = sides
-    for (const [index, { name }] of READS.entries()) print(figureOf(`${name}, each traced`, 'requests/s', traced[index]?.values ?? [], { ...untraced[index] === undefined ? {} : { other: untraced[index] }, ratioAtLeast: 0.9, note }))
   })
 }
 
