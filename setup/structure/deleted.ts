@@ -6,8 +6,10 @@ import { packageRoot } from '../../core/package-root.ts'
 /** Plugins whose folder can be deleted, one at a time. */
 export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'host', 'pushes', 'resources', 'snapshots', 'volumes'] as const
 
-/** Those whose folder was deleted from this checkout. */
-export const DELETED: readonly string[] = REMOVABLE.filter((plugin) => !existsSync(join(packageRoot, 'plugins', plugin)))
+const sources = join(packageRoot, 'plugins')
+
+/** Those whose folder was deleted from this checkout. Where only compiled files are, as on the emulated host of tests, none was. */
+export const DELETED: readonly string[] = existsSync(sources) ? REMOVABLE.filter((plugin) => !existsSync(join(sources, plugin))) : []
 
 /** The name of these is also that of files that have nothing to do with them: only the folder of their own tests goes with them. */
 const COMMON_NAMES: readonly string[] = ['host']
