@@ -27,9 +27,9 @@ export async function tracing ({ runs }: BenchOptions): Promise<void> {
         { stored: await startWithInstances({ folder: join(folder, 'untraced'), signal }), rates: READS.map(({ name }) => series(`${name}, tracing off`)) }
       ]
       for (const { stored: { server } } of sides) await server.stop()
-      // Each run has servers of its own: one and the same build differs by a fifth from start to start.
-      await takeTurns({ runs, warmUps: 0, sides: [async (_run, keep) => { for (const [rates, rate] of await startAndMeasure(sides)) keep(rates, rate) }] })
-      const note = `${STORED} stored, ${CONNECTIONS} keep-alive connections, medians of ${TURNS} turns of ${SECONDS} s after ${WARM_UPS} more, for each of so many starts of both servers`
+      // Each run has servers of its own, one after the other: one and the same build differs by a fifth from start to start, and a second server takes processor and cache also while it is asked nothing.
+      await takeTurns({ runs, warmUps: 0, sides: sides.map((side) => async (_run, keep) => { for (const [rates, rate] of await startAndMeasure(side)) keep(rates, rate) }) })
+      const note = `${STORED} stored, ${CONNECTIONS} keep-alive connections, medians of ${TURNS} times ${SECONDS} s after ${WARM_UPS} more, for each of so many starts of each server`
       const [{ rates: traced }, { rates: untraced }] = sides
       for (const [index, { name }] of READS.entries()) print(figureOf(`${name}, each traced`, 'requests/s', traced[index]?.values ?? [], { ...untraced[index] === undefined ? {} : { other: untraced[index] }, ratioAtLeast: 0.9, note }))
     } finally {
@@ -38,21 +38,18 @@ export async function tracing ({ runs }: BenchOptions): Promise<void> {
   })
 }
 
-/** The median rate of each read, for both servers, which are started for this and measured in turns. */
-async function startAndMeasure (sides: readonly Side[]): Promise<(readonly [Series, number])[]> {
-  const started = []
-  for (const { stored, rates } of sides) started.push({ stored: { ...stored, server: await stored.server.restart() }, rates })
+/** The median rate of each read, of a server that is started for this. */
+async function startAndMeasure ({ stored, rates }: Side): Promise<(readonly [Series, number])[]> {
+  const server = await stored.server.restart()
   const found: (readonly [Series, number])[] = []
   for (const [index, { pathOf }] of READS.entries()) {
-    const values = started.map((): number[] => [])
+    const values: number[] = []
     for (let turn = 0; turn < WARM_UPS + TURNS; turn++) {
-      for (const [side, { stored }] of turn % 2 === 0 ? [...started.entries()] : [...started.entries()].reverse()) {
-        const rate = await requestsPerSecond(stored.server, pathOf(stored), SECONDS)
-        if (turn >= WARM_UPS) values[side]?.push(rate)
-      }
+      const rate = await requestsPerSecond(server, pathOf(stored), SECONDS)
+      if (turn >= WARM_UPS) values.push(rate)
     }
-    for (const [side, { rates }] of started.entries()) if (rates[index] !== undefined) found.push([rates[index], summarize(values[side] ?? []).median])
+    if (rates[index] !== undefined) found.push([rates[index], summarize(values).median])
   }
-  for (const { stored: { server } } of started) await server.stop()
+  await server.stop()
   return found
 }

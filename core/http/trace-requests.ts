@@ -64,7 +64,7 @@ export function traceRequests (tracing: Tracing): RequestTraces {
       const { span, oneSpanOf } = request
       if (oneSpanOf !== null) {
         const endMs = Date.now()
-        tracing.maker?.single(shapes.of(oneSpanOf, request, reply), { startMs: endMs - reply.elapsedTime, endMs, parent: parentOf(request), attributes: { 'berth.request_id': request.id } })
+        tracing.maker?.single(shapes.of(oneSpanOf, request, reply), { startMs: endMs - reply.elapsedTime, endMs, parent: parentOf(request), value: request.id })
       } else if (span !== null) {
         span.set({ 'http.response.status_code': reply.statusCode })
         if (reply.statusCode >= 500) span.fail(undefined)
@@ -89,7 +89,7 @@ class Shapes {
     let shape = byStatus.get(statusCode)
     if (shape === undefined) {
       const { url: route = NO_ROUTE } = routeOptions
-      byStatus.set(statusCode, shape = { name: `${method} ${route}`, kind: 'server', attributes: { 'http.request.method': method, 'http.route': route, 'http.response.status_code': statusCode } })
+      byStatus.set(statusCode, shape = { name: `${method} ${route}`, kind: 'server', attributes: { 'http.request.method': method, 'http.route': route, 'http.response.status_code': statusCode }, key: 'berth.request_id' })
     }
     return shape
   }

@@ -11,6 +11,8 @@ export interface SpanShape {
   readonly name: string
   readonly kind: SpanKind
   readonly attributes: SpanAttributes
+  /** the attribute of which each span has a value of its own */
+  readonly key: string
 }
 
 /** A span without children, of work that is over. */
@@ -20,8 +22,8 @@ export interface SingleSpan {
   readonly endMs: number
   /** as of `RootOptions` */
   readonly parent: string | undefined
-  /** those that the shape has not */
-  readonly attributes: SpanAttributes
+  /** of the shape's key; at most 128 characters, all of them ASCII */
+  readonly value: string
 }
 
 /** Makes traces; a plugin implements it. */

@@ -3,7 +3,7 @@ import { durationMs } from '../../core/config/quantities.ts'
 import { readHeaders } from './headers.ts'
 import type { Deps, TracingConfig } from './manifest.ts'
 import { createTracingMetrics } from './metrics.ts'
-import { createExporter } from './otlp/exporter.ts'
+import { createPostingThread } from './otlp/posting.ts'
 import { Outbox } from './outbox.ts'
 import { createTraceMaker } from './spans.ts'
 
@@ -15,23 +15,25 @@ export interface Exporting {
 export async function startExporting ({ log, metrics, server, tracing }: Deps, config: TracingConfig & { readonly endpoint: string }): Promise<Exporting> {
   const { endpoint, sample, service, headersFile, queue } = config
   const headers = headersFile === undefined ? {} : await readHeaders(headersFile)
+  const exporter = createPostingThread({ endpoint, headers, timeoutMs: durationMs(config.timeout) })
   const outbox = new Outbox({
     source: {
       resource: { 'service.name': service, 'service.version': server.version, 'service.instance.id': server.hostId },
       scope: { name: service, version: server.version }
     },
-    exporter: createExporter({ endpoint, headers, timeoutMs: durationMs(config.timeout) }),
+    exporter,
     queue,
     intervalMs: durationMs(config.interval),
     endpoint,
     log: log.child({ plugin: 'tracing' }),
     metrics: createTracingMetrics(metrics)
   })
-  const takeBack = tracing.use(createTraceMaker({ sample, onEnd: (span) => { outbox.add(span) } }))
+  const takeBack = tracing.use(createTraceMaker(outbox, sample))
   return {
     async close () {
       takeBack()
       await outbox.close()
+      await exporter.close()
     }
   }
 }

@@ -12,7 +12,7 @@ export const TracingConfig = Type.Object({
   sample: Type.Number({ default: 1, minimum: 0, maximum: 1, description: 'Share of the traces that are taken; of those that go on with a caller\'s, the caller says' }),
   service: Type.String({ default: 'berth', pattern: '^[\\x20-\\x7e]{1,100}$', rule: 'must have 1 to 100 printable characters', description: 'service.name of what is posted' }),
   headersFile: Type.Optional(Type.String({ pattern: '^/', rule: 'must be an absolute path', description: 'File of headers for the endpoint, one "Name: value" a line, which others must not be able to read' })),
-  queue: Type.Integer({ default: 4096, minimum: 1, maximum: 100_000, description: 'Most spans that wait to be posted; what comes when it is full is lost' }),
+  queue: Type.Integer({ default: 32768, minimum: 1, maximum: 100_000, description: 'Most spans that wait to be posted; what comes when it is full is lost' }),
   interval: Duration('2s', 'how long a span waits at most before it is posted'),
   timeout: Duration('5s', 'how long the endpoint may take to answer')
 }, { additionalProperties: false })

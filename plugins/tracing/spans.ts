@@ -1,54 +1,59 @@
 // Makes the spans of the kernel. They are objects of ours, for every request makes one: a span of OpenTelemetry's SDK, its batches and its serialiser cost as much as a read of an instance.
-import { TraceFlags } from '@opentelemetry/api'
+import { TraceFlags, type SpanContext } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
-import type { Span, SpanAttributes, SpanOptions } from '../../core/tracing/span.ts'
-import type { TraceMaker } from '../../core/tracing/tracing.ts'
+import type { Span, SpanAttributes, SpanKind, SpanOptions } from '../../core/tracing/span.ts'
+import type { SingleSpan, SpanShape, TraceMaker } from '../../core/tracing/tracing.ts'
 import { newSpanId, newTraceId } from './ids.ts'
 import type { EndedSpan } from './otlp/ended-span.ts'
 
 /** W3C's form has 55 characters; a later version may add to it */
 const LONGEST_PARENT = 200
 
-export interface TraceMakerOptions {
-  /** share of the traces that are taken; of those that go on with a caller's, the caller says */
-  readonly sample: number
-  /** called with each span that has ended */
-  readonly onEnd: (span: EndedSpan) => void
+/** Takes spans that have ended. */
+export interface EndedSpans {
+  add (span: EndedSpan): void
+  /** one without parent and children, whose ids nobody else is told */
+  addSingle (shape: SpanShape, span: SingleSpan): void
 }
 
-export function createTraceMaker ({ sample, onEnd }: TraceMakerOptions): TraceMaker {
-  /** The caller's span, or none; undefined: the trace is not taken. */
-  const originOf = (parent: string | undefined): Origin | undefined => {
-    const remote = parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
-    if (remote === null) return sample === 1 || Math.random() < sample ? NEW : undefined
-    return (remote.traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : { traceId: remote.traceId, parentId: remote.spanId, isParentRemote: true }
+/** @param sample share of the traces that are taken; of those that go on with a caller's, the caller says */
+export function createTraceMaker (spans: EndedSpans, sample: number): TraceMaker {
+  const isTaken = (): boolean => sample === 1 || Math.random() < sample
+  /** The span of a trace that goes on with the caller's; undefined: the caller does not take it. */
+  const remote = ({ traceFlags, traceId, spanId }: SpanContext, name: string, options: SpanOptions): RecordedSpan | undefined => {
+    return (traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : new RecordedSpan({ traceId, parentId: spanId, isParentRemote: true, name }, options, newTrace(spans))
   }
   return {
     root (name, options) {
-      const origin = originOf(options.parent)
-      if (origin === undefined) return undefined
-      const { traceId = newTraceId(), parentId, isParentRemote } = origin
-      return new RecordedSpan({ traceId, parentId, isParentRemote, name }, options, { offsetMs: Date.now() - performance.now(), onEnd })
+      const caller = callerOf(options.parent)
+      if (caller !== null) return remote(caller, name, options)
+      return isTaken() ? new RecordedSpan({ traceId: newTraceId(), parentId: '', isParentRemote: false, name }, options, newTrace(spans)) : undefined
     },
-    single (shape, { parent, startMs, endMs, attributes }) {
-      const origin = originOf(parent)
-      if (origin === undefined) return
-      const { traceId, parentId, isParentRemote } = origin
-      onEnd({ traceId, id: undefined, parentId, isParentRemote, what: shape, startMs, endMs, isFailed: false, attributes: [attributes] })
+    single (shape, span) {
+      const caller = callerOf(span.parent)
+      if (caller === null) {
+        if (isTaken()) spans.addSingle(shape, span)
+        return
+      }
+      const { name, kind, attributes, key } = shape
+      remote(caller, name, { kind, startMs: span.startMs, attributes: { ...attributes, [key]: span.value } })?.end(span.endMs)
     }
   }
 }
 
-/** Where a trace comes from. */
-interface Origin { readonly traceId: string | undefined, readonly parentId: string, readonly isParentRemote: boolean }
-
-const NEW: Origin = { traceId: undefined, parentId: '', isParentRemote: false }
+function callerOf (parent: string | undefined): SpanContext | null {
+  return parent === undefined || parent.length > LONGEST_PARENT ? null : parseTraceParent(parent)
+}
 
 /** What the spans of one trace share. */
 interface Trace {
   /** of the steady clock to the epoch, as the trace began: the clock of the host may be set while it lasts */
   readonly offsetMs: number
-  readonly onEnd: (span: EndedSpan) => void
+  readonly spans: EndedSpans
+}
+
+function newTrace (spans: EndedSpans): Trace {
+  return { offsetMs: Date.now() - performance.now(), spans }
 }
 
 interface Place { readonly traceId: string, readonly parentId: string, readonly isParentRemote: boolean, readonly name: string }
@@ -59,7 +64,8 @@ class RecordedSpan implements Span, EndedSpan {
   readonly id = newSpanId()
   readonly parentId: string
   readonly isParentRemote: boolean
-  readonly what: EndedSpan['what']
+  readonly name: string
+  readonly kind: SpanKind
   readonly startMs: number
   readonly attributes: SpanAttributes[] = []
   endMs = 0
@@ -71,7 +77,8 @@ class RecordedSpan implements Span, EndedSpan {
     this.traceId = traceId
     this.parentId = parentId
     this.isParentRemote = isParentRemote
-    this.what = { name, kind }
+    this.name = name
+    this.kind = kind
     this.startMs = startMs ?? trace.offsetMs + performance.now()
     if (attributes !== undefined) this.attributes.push(attributes)
   }
@@ -93,6 +100,6 @@ class RecordedSpan implements Span, EndedSpan {
     if (this.ended) return
     this.ended = true
     this.endMs = endMs
-    this.#trace.onEnd(this)
+    this.#trace.spans.add(this)
   }
 }

@@ -1,13 +1,14 @@
 // Spans of one post, written when they end: nothing of them stays on the heap while they wait.
 import { PbfWriter } from 'pbf'
 import type { SpanAttributes } from '../../../core/tracing/span.ts'
+import type { SingleSpan, SpanShape } from '../../../core/tracing/tracing.ts'
 import type { EndedSpan } from './ended-span.ts'
-import { writeAttributes, writeSpan } from './write-span.ts'
+import { writeSingleSpan } from './single-span.ts'
+import { SCOPE_SPANS, writeAttributes, writeSpan } from './write-span.ts'
 
 /** Numbers of opentelemetry/proto/collector/trace/v1 and what it is made of. */
 const REQUEST = { resourceSpans: 1 }
 const RESOURCE_SPANS = { resource: 1, scopeSpans: 2 }
-const SCOPE_SPANS = { scope: 1, spans: 2 }
 const RESOURCE = { attributes: 1 }
 const SCOPE = { name: 1, version: 2 }
 const FIRST_BYTES = 65_536
@@ -20,8 +21,8 @@ export interface SpanSource {
   readonly scope: { readonly name: string, readonly version: string }
 }
 
-/** The body of a post. */
-export interface SealedBatch { readonly body: Uint8Array, readonly spans: number }
+/** The body of a post, in memory of its own, which is given to the thread that posts it. */
+export interface SealedBatch { readonly body: Uint8Array<ArrayBuffer>, readonly spans: number }
 
 export class SpanBatch {
   readonly #resource: Uint8Array
@@ -43,6 +44,11 @@ export class SpanBatch {
     this.#count++
   }
 
+  addSingle (shape: SpanShape, span: SingleSpan): void {
+    writeSingleSpan(this.#spans, shape, span)
+    this.#count++
+  }
+
   /** Takes what was added out. */
   seal (): SealedBatch {
     const spans = this.#spans.buf.subarray(0, this.#spans.pos)
@@ -54,11 +60,22 @@ export class SpanBatch {
       pbf.writeTag(REQUEST.resourceSpans, LENGTH_DELIMITED)
       pbf.writeVarint(this.#resource.length + inner.length + this.#scope.length + spans.length)
     })
-    const sealed = { body: Buffer.concat([outer, this.#resource, inner, this.#scope, spans]), spans: this.#count }
+    const sealed = { body: joined([outer, this.#resource, inner, this.#scope, spans]), spans: this.#count }
     this.#spans.pos = 0
     this.#count = 0
     return sealed
   }
+}
+
+/** Not by `Buffer.concat`, whose small buffers share their memory. */
+function joined (parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }
 
 function writeScope ({ name, version }: SpanSource['scope'], pbf: PbfWriter): void {

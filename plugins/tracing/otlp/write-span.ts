@@ -1,59 +1,35 @@
 // Writes spans as messages of OTLP; the numbers are those of opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, 1.x.
-import { PbfWriter } from 'pbf'
+import type { PbfWriter } from 'pbf'
 import type { SpanAttributes, SpanKind } from '../../../core/tracing/span.ts'
-import type { SpanShape } from '../../../core/tracing/tracing.ts'
-import { drawId } from '../ids.ts'
 import type { EndedSpan } from './ended-span.ts'
 
-const SPAN = { traceId: 1, spanId: 2, parentSpanId: 4, name: 5, kind: 6, startTimeUnixNano: 7, endTimeUnixNano: 8, attributes: 9, status: 15, flags: 16 }
-const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3 }
+/** A message `ScopeSpans`. */
+export const SCOPE_SPANS = { scope: 1, spans: 2 }
+export const SPAN = { traceId: 1, spanId: 2, parentSpanId: 4, name: 5, kind: 6, startTimeUnixNano: 7, endTimeUnixNano: 8, attributes: 9, status: 15, flags: 16 }
+export const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3 }
 const STATUS_CODE = 3
 const ERROR = 2
 const KEY_VALUE = { key: 1, value: 2 }
 const ANY_VALUE = { string: 1, bool: 2, int: 3, double: 4 }
 /** the lowest bit of W3C's flags, and two of OTLP's: whether it is known where the parent was made, and where */
-const FLAGS = { sampled: 1, isRemoteKnown: 0x100, isRemote: 0x200 }
-const NS_PER_MS = 1e6
+export const FLAGS = { sampled: 1, isRemoteKnown: 0x100, isRemote: 0x200 }
+export const NS_PER_MS = 1e6
 const LENGTH_DELIMITED = 2
-const TRACE_ID_BYTES = 16
-const SPAN_ID_BYTES = 8
+export const TRACE_ID_BYTES = 16
+export const SPAN_ID_BYTES = 8
 
 export function writeSpan (span: EndedSpan, pbf: PbfWriter): void {
   writeId(pbf, { field: SPAN.traceId, bytes: TRACE_ID_BYTES, id: span.traceId })
   writeId(pbf, { field: SPAN.spanId, bytes: SPAN_ID_BYTES, id: span.id })
   if (span.parentId !== '') writeId(pbf, { field: SPAN.parentSpanId, bytes: SPAN_ID_BYTES, id: span.parentId })
-  if ('attributes' in span.what) copy(writtenShape(span.what), pbf)
-  else writeWhat(span.what, pbf)
+  pbf.writeStringField(SPAN.name, span.name)
+  pbf.writeVarintField(SPAN.kind, KINDS[span.kind])
   pbf.writeFixed64Field(SPAN.startTimeUnixNano, span.startMs * NS_PER_MS)
   pbf.writeFixed64Field(SPAN.endTimeUnixNano, span.endMs * NS_PER_MS)
   const sets = span.attributes
   for (let index = 0; index < sets.length; index++) writeAttributes(sets[index] ?? {}, pbf, SPAN.attributes, (key) => isSetLater(sets, index, key))
   if (span.isFailed) pbf.writeMessage(SPAN.status, writeStatus, ERROR)
   pbf.writeFixed32Field(SPAN.flags, FLAGS.sampled | FLAGS.isRemoteKnown | (span.isParentRemote ? FLAGS.isRemote : 0))
-}
-
-function writeWhat ({ name, kind }: Pick<SpanShape, 'name' | 'kind'>, pbf: PbfWriter): void {
-  pbf.writeStringField(SPAN.name, name)
-  pbf.writeVarintField(SPAN.kind, KINDS[kind])
-}
-
-const shapes = new WeakMap<SpanShape, Uint8Array>()
-
-function writtenShape (shape: SpanShape): Uint8Array {
-  const known = shapes.get(shape)
-  if (known !== undefined) return known
-  const pbf = new PbfWriter()
-  writeWhat(shape, pbf)
-  writeAttributes(shape.attributes, pbf, SPAN.attributes, () => false)
-  const written = pbf.finish()
-  shapes.set(shape, written)
-  return written
-}
-
-function copy (bytes: Uint8Array, pbf: PbfWriter): void {
-  pbf.realloc(bytes.length)
-  pbf.buf.set(bytes, pbf.pos)
-  pbf.pos += bytes.length
 }
 
 /** @param isOmitted which keys are not written */
@@ -87,14 +63,13 @@ function writeStatus (code: number, pbf: PbfWriter): void {
   pbf.writeVarintField(STATUS_CODE, code)
 }
 
-interface Id { readonly field: number, readonly bytes: number, readonly id: string | undefined }
+interface Id { readonly field: number, readonly bytes: number, readonly id: string }
 
 function writeId (pbf: PbfWriter, { field, bytes, id }: Id): void {
   pbf.writeTag(field, LENGTH_DELIMITED)
   pbf.writeVarint(bytes)
   pbf.realloc(bytes)
-  if (id === undefined) drawId(bytes, pbf.buf, pbf.pos)
-  else for (let index = 0; index < bytes; index++) pbf.buf[pbf.pos + index] = (valueOf(id.charCodeAt(2 * index)) << 4) | valueOf(id.charCodeAt(2 * index + 1))
+  for (let index = 0; index < bytes; index++) pbf.buf[pbf.pos + index] = (valueOf(id.charCodeAt(2 * index)) << 4) | valueOf(id.charCodeAt(2 * index + 1))
   pbf.pos += bytes
 }
 

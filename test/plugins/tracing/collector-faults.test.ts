@@ -1,35 +1,15 @@
 // A collector that does not do its part costs the spans, and one line in the log: no request waits, and nothing piles up.
-import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startCollector } from '../../helpers/otlp.ts'
 import { MANY, tracedApp, type TracedApp } from './app.ts'
+import { startPeer } from './peer.ts'
 
 const QUEUE = 64
 const REQUESTS = 20
-
-/** A server of bytes that are none of a collector's. */
-async function startPeer (t: Test, serve: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server: Server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.once('close', () => { sockets.delete(socket) })
-    serve(socket)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('it has no port')
-  return `http://127.0.0.1:${address.port}/v1/traces`
-}
 
 const answers = (text: string) => (socket: Socket): void => {
   socket.on('data', () => { socket.write(text) })

@@ -1,0 +1,44 @@
+// Posts batches by the exporter in a thread of its own. While nothing but the server's side of HTTP runs in the main thread, its code is compiled for that alone; and whatever a collector answers is read where no request waits for it.
+import { Worker } from 'node:worker_threads'
+import type { Exporter, ExporterOptions } from './exporter.ts'
+import type { SealedBatch } from './span-batch.ts'
+
+/** What the thread says of a batch: why the collector has not taken it. */
+export interface Posted { readonly reason: string | undefined }
+
+export interface PostingThread extends Exporter {
+  /** Ends the thread, and what it is about to post with it. */
+  close (): Promise<void>
+}
+
+/** One batch at a time. The thread begins with the first one, and again with the next one after it has ended by itself. */
+export function createPostingThread (options: ExporterOptions): PostingThread {
+  let worker: Worker | undefined
+  let waiting: ((reason: string | undefined) => void) | undefined
+  const answer = (reason: string | undefined): void => {
+    const done = waiting
+    waiting = undefined
+    done?.(reason)
+  }
+  const start = (): Worker => {
+    const started = new Worker(new URL('posting-thread.js', import.meta.url), { workerData: options })
+    started.unref()
+    started.on('message', ({ reason }: Posted) => { answer(reason) })
+    started.on('error', (error) => { answer(`the thread that posts: ${error.message}`) })
+    started.once('exit', () => {
+      if (worker === started) worker = undefined
+      answer('the thread that posts has ended')
+    })
+    return started
+  }
+  return {
+    post ({ body, spans }: SealedBatch, done) {
+      waiting = done
+      worker ??= start()
+      worker.postMessage({ body, spans } satisfies SealedBatch, [body.buffer])
+    },
+    async close () {
+      await worker?.terminate()
+    }
+  }
+}
