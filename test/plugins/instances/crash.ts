@@ -1,6 +1,7 @@
 // Crashes of the server at a named step, without ending the test: another server starts on what is there at that moment.
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { startApp, temporaryData, type StartOptions, type TestApp } from './app.ts'
@@ -37,7 +38,7 @@ export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call
 
 /** Everything that is there at this moment, in another folder. */
 export async function copyOfData (t: Test, from: string): Promise<string> {
-  // What goes on beside the held step takes files away, more than once when it compresses memory: a copy of the moment after is as good.
+  // What goes on beside the held step takes files away and renames them, more than once when it compresses memory: a copy of the moment after is as good.
   for (let left = 9; left > 0; left--) {
     const copy = await copyOnce(t, from).catch(() => undefined)
     if (copy !== undefined) return copy
@@ -49,7 +50,14 @@ async function copyOnce (t: Test, from: string): Promise<string> {
   const dataDir = join(await temporaryData(t), 'data')
   await mkdir(dataDir, { mode: 0o755 })
   await createHostCommands().run('cp', ['--archive', '--sparse=always', `${from}/.`, dataDir])
+  // A folder that was renamed meanwhile may be there under both names, as at no moment.
+  const [there, copied] = await Promise.all([namesIn(from), namesIn(dataDir)])
+  if (!isDeepStrictEqual(there, copied)) throw new Error(`${from} changed while it was copied`)
   return dataDir
+}
+
+async function namesIn (folder: string): Promise<string[]> {
+  return (await readdir(folder, { recursive: true })).sort()
 }
 
 /** What stands in an instance's folder once its VM counts as restored. */
