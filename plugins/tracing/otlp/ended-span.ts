@@ -16,6 +16,6 @@ export interface EndedSpan {
   readonly startMs: number
   readonly endMs: number
   readonly isFailed: boolean
-  /** as they were set, one after the other: of a key that was set twice, the later value counts. */
+  /** as they were set, one after the other: of a key that was set twice, the later value counts */
   readonly attributes: readonly SpanAttributes[]
 }

@@ -21,13 +21,15 @@ export function createPostingThread (options: ExporterOptions): PostingThread {
     done?.(reason)
   }
   const start = (): Worker => {
+    let end = 'the thread that posts has ended'
     const started = new Worker(new URL('posting-thread.js', import.meta.url), { workerData: options })
     started.unref()
     started.on('message', ({ reason }: Posted) => { answer(reason) })
-    started.on('error', (error) => { answer(`the thread that posts: ${error.message}`) })
+    started.on('error', ({ message }) => { end = `the thread that posts: ${message}` })
+    // Not before: the answer brings the next batch, which needs another thread.
     started.once('exit', () => {
-      if (worker === started) worker = undefined
-      answer('the thread that posts has ended')
+      worker = undefined
+      answer(end)
     })
     return started
   }

@@ -4,7 +4,6 @@ import type { SingleSpan, SpanShape } from '../../../core/tracing/tracing.ts'
 import { drawId } from '../ids.ts'
 import { FLAGS, KINDS, NS_PER_MS, SCOPE_SPANS, SPAN, SPAN_ID_BYTES, TRACE_ID_BYTES, writeAttributes } from './write-span.ts'
 
-const LENGTH_DELIMITED = 2
 const TIME_BYTES = 8
 
 /** Writes it with ids that are drawn for it: nobody else is told them. */
@@ -58,19 +57,13 @@ function makeTemplate ({ name, kind, attributes, key }: SpanShape, length: numbe
   pbf.writeStringField(SPAN.name, name)
   pbf.writeVarintField(SPAN.kind, KINDS[kind])
   pbf.writeFixed32Field(SPAN.flags, FLAGS.sampled | FLAGS.isRemoteKnown)
-  writeAttributes(attributes, pbf, SPAN.attributes, () => false)
+  writeAttributes(attributes, pbf, SPAN.attributes)
   // The last one, so that its text ends the message.
-  writeAttributes({ [key]: '0'.repeat(length) }, pbf, SPAN.attributes, () => false)
+  writeAttributes({ [key]: '0'.repeat(length) }, pbf, SPAN.attributes)
   const message = pbf.finish()
-  const head = headOf(message)
-  const bytes = Buffer.concat([head, message])
-  const before = head.length
+  const whole = new PbfWriter()
+  whole.writeBytesField(SCOPE_SPANS.spans, message)
+  const bytes = whole.finish()
+  const before = bytes.length - message.length
   return { bytes, traceId: before + holes.traceId, spanId: before + holes.spanId, start: before + holes.start, end: before + holes.end, value: bytes.length - length }
-}
-
-function headOf ({ length }: Uint8Array): Uint8Array {
-  const pbf = new PbfWriter()
-  pbf.writeTag(SCOPE_SPANS.spans, LENGTH_DELIMITED)
-  pbf.writeVarint(length)
-  return pbf.finish()
 }

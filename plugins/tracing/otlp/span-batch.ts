@@ -31,7 +31,7 @@ export class SpanBatch {
   #count = 0
 
   constructor ({ resource, scope }: SpanSource) {
-    this.#resource = written((pbf) => { pbf.writeMessage(RESOURCE_SPANS.resource, (of: SpanAttributes, inner) => { writeAttributes(of, inner, RESOURCE.attributes, () => false) }, resource) })
+    this.#resource = written((pbf) => { pbf.writeMessage(RESOURCE_SPANS.resource, (of: SpanAttributes, inner) => { writeAttributes(of, inner, RESOURCE.attributes) }, resource) })
     this.#scope = written((pbf) => { pbf.writeMessage(SCOPE_SPANS.scope, writeScope, scope) })
   }
 
@@ -52,14 +52,8 @@ export class SpanBatch {
   /** Takes what was added out. */
   seal (): SealedBatch {
     const spans = this.#spans.buf.subarray(0, this.#spans.pos)
-    const inner = written((pbf) => {
-      pbf.writeTag(RESOURCE_SPANS.scopeSpans, LENGTH_DELIMITED)
-      pbf.writeVarint(this.#scope.length + spans.length)
-    })
-    const outer = written((pbf) => {
-      pbf.writeTag(REQUEST.resourceSpans, LENGTH_DELIMITED)
-      pbf.writeVarint(this.#resource.length + inner.length + this.#scope.length + spans.length)
-    })
+    const inner = headOf(RESOURCE_SPANS.scopeSpans, this.#scope.length + spans.length)
+    const outer = headOf(REQUEST.resourceSpans, this.#resource.length + inner.length + this.#scope.length + spans.length)
     const sealed = { body: joined([outer, this.#resource, inner, this.#scope, spans]), spans: this.#count }
     this.#spans.pos = 0
     this.#count = 0
@@ -81,6 +75,14 @@ function joined (parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 function writeScope ({ name, version }: SpanSource['scope'], pbf: PbfWriter): void {
   pbf.writeStringField(SCOPE.name, name)
   pbf.writeStringField(SCOPE.version, version)
+}
+
+/** What stands in front of a message of so many bytes. */
+function headOf (field: number, length: number): Uint8Array {
+  return written((pbf) => {
+    pbf.writeTag(field, LENGTH_DELIMITED)
+    pbf.writeVarint(length)
+  })
 }
 
 function written (write: (pbf: PbfWriter) => void): Uint8Array {

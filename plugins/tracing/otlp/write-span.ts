@@ -32,11 +32,11 @@ export function writeSpan (span: EndedSpan, pbf: PbfWriter): void {
   pbf.writeFixed32Field(SPAN.flags, FLAGS.sampled | FLAGS.isRemoteKnown | (span.isParentRemote ? FLAGS.isRemote : 0))
 }
 
-/** @param isOmitted which keys are not written */
-export function writeAttributes (attributes: SpanAttributes, pbf: PbfWriter, field: number, isOmitted: (key: string) => boolean): void {
+/** @param isOmitted which keys are not written; absent: none */
+export function writeAttributes (attributes: SpanAttributes, pbf: PbfWriter, field: number, isOmitted?: (key: string) => boolean): void {
   for (const key in attributes) {
     const value = attributes[key]
-    if (value !== undefined && !isOmitted(key)) pbf.writeMessage(field, writeKeyValue, { key, value })
+    if (value !== undefined && isOmitted?.(key) !== true) pbf.writeMessage(field, writeKeyValue, { key, value })
   }
 }
 
