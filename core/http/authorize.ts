@@ -1,5 +1,5 @@
 // Lets a request reach its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
@@ -34,18 +34,20 @@ function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyRe
 export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): onRequestHookHandler {
   return (request, reply, done) => {
     if (request.is404) { done(); return }
-    const { scope = null } = request.routeOptions.config
+    // Fastify makes the object anew at each look.
+    const { config } = request.routeOptions
+    const { scope = null } = config
     if (scope === null) { done(); return }
     const { authorization: header } = request.raw.headers
     const verified = header === undefined || header === ''
       ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')
       : verify(apiKeys, header)
     if (verified instanceof Promise) {
-      verified.then((principal) => done(admit(apiKeys, request, reply, principal, scope)), done)
+      verified.then((principal) => done(admit({ apiKeys, request, reply, config, scope }, principal)), done)
     } else if (verified instanceof Error) {
       done(verified)
     } else {
-      done(admit(apiKeys, request, reply, verified, scope))
+      done(admit({ apiKeys, request, reply, config, scope }, verified))
     }
   }
 }
@@ -65,10 +67,19 @@ function verify (apiKeys: ApiKeys, header: string): Promise<ApiKeyPrincipal | un
   return key === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verify(key)
 }
 
-function admit (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal | undefined, scope: string): Error | undefined {
+interface Admission {
+  readonly apiKeys: ApiKeys
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly config: FastifyContextConfig
+  /** that the route needs */
+  readonly scope: string
+}
+
+function admit ({ apiKeys, request, reply, config, scope }: Admission, principal: ApiKeyPrincipal | undefined): Error | undefined {
   if (principal === undefined) return Unauthorized('invalid token')
   if (scope !== ANY_KEY && !apiKeys.allows(principal, scope)) return Forbidden(scope)
   request.principal = principal
-  if (request.routeOptions.config.produces !== undefined || asksForWebsocket(request.raw)) endWithKey(apiKeys, request, reply, principal)
+  if (config.produces !== undefined || asksForWebsocket(request.raw)) endWithKey(apiKeys, request, reply, principal)
   return undefined
 }

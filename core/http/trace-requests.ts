@@ -83,12 +83,12 @@ function parentOf ({ raw: { headers: { traceparent } } }: FastifyRequest): strin
 class Shapes {
   readonly #known = new WeakMap<FastifyContextConfig, Map<number, SpanShape>>()
 
-  of (config: FastifyContextConfig, { method, routeOptions }: FastifyRequest, { statusCode }: FastifyReply): SpanShape {
+  of (config: FastifyContextConfig, request: FastifyRequest, { statusCode }: FastifyReply): SpanShape {
     let byStatus = this.#known.get(config)
     if (byStatus === undefined) this.#known.set(config, byStatus = new Map())
     let shape = byStatus.get(statusCode)
     if (shape === undefined) {
-      const { url: route = NO_ROUTE } = routeOptions
+      const { method, routeOptions: { url: route = NO_ROUTE } } = request
       byStatus.set(statusCode, shape = { name: `${method} ${route}`, kind: 'server', attributes: { 'http.request.method': method, 'http.route': route, 'http.response.status_code': statusCode }, key: 'berth.request_id' })
     }
     return shape
