@@ -9,10 +9,11 @@ import { CONNECTIONS, firstLine, requestsPerSecond } from './rate.ts'
 import { READS } from './reads.ts'
 import { startWithInstances, STORED, type Stored } from './stored-server.ts'
 
-const SECONDS = 0.6
-/** Of each start of a server: the first ones until its code is compiled are discarded. */
-const WARM_UPS = 3
-const TURNS = 4
+/** As in `api`. */
+const SECONDS = 2
+/** Of each start of a server: the first ones are discarded. V8 compiles for some seconds, and longer where there is more code: at first a traced request costs half as much again as later. */
+const WARM_UPS = 2
+const TURNS = 3
 const here = dirname(fileURLToPath(import.meta.url))
 
 interface Side { readonly stored: Stored, readonly rates: readonly Series[] }

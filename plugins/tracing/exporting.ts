@@ -15,12 +15,16 @@ export interface Exporting {
 export async function startExporting ({ log, metrics, server, tracing }: Deps, config: TracingConfig & { readonly endpoint: string }): Promise<Exporting> {
   const { endpoint, sample, service, headersFile, queue } = config
   const headers = headersFile === undefined ? {} : await readHeaders(headersFile)
-  const exporter = createPostingThread({ endpoint, headers, timeoutMs: durationMs(config.timeout) })
-  const outbox = new Outbox({
+  const exporter = createPostingThread({
     source: {
       resource: { 'service.name': service, 'service.version': server.version, 'service.instance.id': server.hostId },
       scope: { name: service, version: server.version }
     },
+    endpoint,
+    headers,
+    timeoutMs: durationMs(config.timeout)
+  })
+  const outbox = new Outbox({
     exporter,
     queue,
     intervalMs: durationMs(config.interval),

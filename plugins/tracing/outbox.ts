@@ -4,7 +4,7 @@ import type { SingleSpan, SpanShape } from '../../core/tracing/tracing.ts'
 import type { TracingMetrics } from './metrics.ts'
 import type { EndedSpan } from './otlp/ended-span.ts'
 import type { Exporter } from './otlp/exporter.ts'
-import { SpanBatch, type SealedBatch, type SpanSource } from './otlp/span-batch.ts'
+import { SpanBatch, type SealedBatch } from './otlp/span-batch.ts'
 
 /** Sixteen times OpenTelemetry's default: with a collector on the same host each post takes both of them from other work, so a busy server makes few. */
 const MOST_SPANS_OF_A_BATCH = 8192
@@ -14,7 +14,6 @@ const MOST_BYTES_OF_A_BATCH = 2 ** 21
 const LAST_POST_MS = 2000
 
 export interface OutboxOptions {
-  readonly source: SpanSource
   readonly exporter: Exporter
   /** most spans that wait */
   readonly queue: number
@@ -27,7 +26,7 @@ export interface OutboxOptions {
 
 export class Outbox {
   readonly #options: OutboxOptions
-  readonly #open: SpanBatch
+  readonly #open = new SpanBatch()
   readonly #full: SealedBatch[] = []
   /** spans of the full batches */
   #inFull = 0
@@ -38,7 +37,6 @@ export class Outbox {
 
   constructor (options: OutboxOptions) {
     this.#options = options
-    this.#open = new SpanBatch(options.source)
   }
 
   /** Loses the span if too many wait. */

@@ -2,12 +2,14 @@
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import { createOtlpHttpExportDelegate, httpAgentFactoryFromOptions } from '@opentelemetry/otlp-exporter-base/node-http'
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
+import { bodiesOf, type SpanSource } from './body.ts'
 import type { SealedBatch } from './span-batch.ts'
 
 const COMPONENT = 'otlp_http_span_exporter'
 const LONGEST_REASON = 200
 
 export interface ExporterOptions {
+  readonly source: SpanSource
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
@@ -18,7 +20,7 @@ export interface Exporter {
   post (batch: SealedBatch, done: (reason: string | undefined) => void): void
 }
 
-export function createExporter ({ endpoint, headers, timeoutMs }: ExporterOptions): Exporter {
+export function createExporter ({ source, endpoint, headers, timeoutMs }: ExporterOptions): Exporter {
   const delegate = createOtlpHttpExportDelegate<SealedBatch, unknown>({
     url: endpoint,
     headers: async () => ({ ...headers, 'Content-Type': 'application/x-protobuf' }),
@@ -28,7 +30,7 @@ export function createExporter ({ endpoint, headers, timeoutMs }: ExporterOption
     compression: 'none',
     agentFactory: httpAgentFactoryFromOptions({ keepAlive: true })
   }, {
-    serializeRequest: ({ body }) => body,
+    serializeRequest: bodiesOf(source),
     deserializeResponse: (answer) => ProtobufTraceSerializer.deserializeResponse(answer)
   }, COMPONENT, { name: 'span', countItems: ({ spans }) => spans }, undefined)
   return {

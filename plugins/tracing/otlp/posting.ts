@@ -1,7 +1,6 @@
 // Posts batches by the exporter in a thread of its own. While nothing but the server's side of HTTP runs in the main thread, its code is compiled for that alone; and whatever a collector answers is read where no request waits for it.
 import { Worker } from 'node:worker_threads'
 import type { Exporter, ExporterOptions } from './exporter.ts'
-import type { SealedBatch } from './span-batch.ts'
 
 /** What the thread says of a batch: why the collector has not taken it. */
 export interface Posted { readonly reason: string | undefined }
@@ -34,10 +33,10 @@ export function createPostingThread (options: ExporterOptions): PostingThread {
     return started
   }
   return {
-    post ({ body, spans }: SealedBatch, done) {
+    post (batch, done) {
       waiting = done
       worker ??= start()
-      worker.postMessage({ body, spans } satisfies SealedBatch, [body.buffer])
+      worker.postMessage(batch, [batch.messages.buffer, batch.singles.rows.buffer])
     },
     async close () {
       await worker?.terminate()

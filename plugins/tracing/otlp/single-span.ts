@@ -1,21 +1,22 @@
-// A span without parent and children, of which a busy server ends tens of thousands a second. What differs from one span of a shape to the next is two ids, two times and one text: the message is written once, and copied with holes that are filled.
+// The message of a span without parent and children. What differs from one span of a shape to the next is two ids, two times and one text: the message is written once, and copied with holes that are filled.
 import { PbfWriter } from 'pbf'
-import type { SingleSpan, SpanShape } from '../../../core/tracing/tracing.ts'
+import type { SpanShape } from '../../../core/tracing/tracing.ts'
 import { drawId } from '../ids.ts'
+import type { SingleRow } from './single-rows.ts'
 import { FLAGS, KINDS, NS_PER_MS, SCOPE_SPANS, SPAN, SPAN_ID_BYTES, TRACE_ID_BYTES, writeAttributes } from './write-span.ts'
 
 const TIME_BYTES = 8
 
 /** Writes it with ids that are drawn for it: nobody else is told them. */
-export function writeSingleSpan (pbf: PbfWriter, shape: SpanShape, { startMs, endMs, value }: SingleSpan): void {
-  const template = templateOf(shape, value.length)
+export function writeSingleSpan (pbf: PbfWriter, { shape, startMs, endMs, text }: SingleRow): void {
+  const template = templateOf(shape, text.length)
   const { length } = template.bytes
   pbf.realloc(length)
   const { buf, pos } = pbf
   buf.set(template.bytes, pos)
   drawId(TRACE_ID_BYTES, buf, pos + template.traceId)
   drawId(SPAN_ID_BYTES, buf, pos + template.spanId)
-  for (let index = 0; index < value.length; index++) buf[pos + template.value + index] = value.charCodeAt(index)
+  buf.set(text, pos + template.value)
   pbf.pos = pos + template.start
   pbf.writeFixed64(startMs * NS_PER_MS)
   pbf.pos = pos + template.end

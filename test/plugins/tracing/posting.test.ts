@@ -5,15 +5,17 @@ import { SpanBatch } from '../../../plugins/tracing/otlp/span-batch.ts'
 import { startCollector } from '../../helpers/otlp.ts'
 import { startPeer } from './peer.ts'
 
+const source = { resource: { 'service.name': 'berth' }, scope: { name: 'berth', version: '1' } }
+
 async function postOne (thread: PostingThread, requestId: string): Promise<string | undefined> {
-  const batch = new SpanBatch({ resource: { 'service.name': 'berth' }, scope: { name: 'berth', version: '1' } })
+  const batch = new SpanBatch()
   batch.addSingle({ name: 'GET /', kind: 'server', attributes: {}, key: 'berth.request_id' }, { startMs: 1, endMs: 2, parent: undefined, value: requestId })
   return await new Promise((resolve) => { thread.post(batch.seal(), resolve) })
 }
 
 t.test('a thread that has ended begins again with the next batch', async (t) => {
   const collector = await startCollector(t)
-  const thread = createPostingThread({ endpoint: collector.endpoint, headers: {}, timeoutMs: 5000 })
+  const thread = createPostingThread({ source, endpoint: collector.endpoint, headers: {}, timeoutMs: 5000 })
   t.teardown(async () => { await thread.close() })
   t.equal(await postOne(thread, 'one'), undefined)
   await thread.close()
@@ -25,7 +27,7 @@ t.test('a batch whose thread ends before the collector has answered is told as l
   let seen: () => void = () => {}
   const asked = new Promise<void>((resolve) => { seen = resolve })
   const endpoint = await startPeer(t, (socket) => { socket.once('data', seen) })
-  const thread = createPostingThread({ endpoint, headers: {}, timeoutMs: 60_000 })
+  const thread = createPostingThread({ source, endpoint, headers: {}, timeoutMs: 60_000 })
   const posted = postOne(thread, 'one')
   await asked
   await thread.close()
