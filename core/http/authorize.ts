@@ -42,12 +42,13 @@ export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authentica
     const verified = header === undefined || header === ''
       ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')
       : verify(apiKeys, header)
+    const admission = { apiKeys, request, reply, config, scope }
     if (verified instanceof Promise) {
-      verified.then((principal) => done(admit({ apiKeys, request, reply, config, scope }, principal)), done)
+      verified.then((principal) => done(admit(admission, principal)), done)
     } else if (verified instanceof Error) {
       done(verified)
     } else {
-      done(admit({ apiKeys, request, reply, config, scope }, verified))
+      done(admit(admission, verified))
     }
   }
 }

@@ -4,14 +4,13 @@ import type { SpanAttributes } from '../../../core/tracing/span.ts'
 import { rowsOf } from './single-rows.ts'
 import { writeSingleSpan } from './single-span.ts'
 import type { SealedBatch } from './span-batch.ts'
-import { SCOPE_SPANS, writeAttributes } from './write-span.ts'
+import { LENGTH_DELIMITED, SCOPE_SPANS, writeAttributes } from './write-span.ts'
 
 const REQUEST = { resourceSpans: 1 }
 const RESOURCE_SPANS = { resource: 1, scopeSpans: 2 }
 const RESOURCE = { attributes: 1 }
 const SCOPE = { name: 1, version: 2 }
 const FIRST_BYTES = 65_536
-const LENGTH_DELIMITED = 2
 
 /** What made the spans. */
 export interface SpanSource {

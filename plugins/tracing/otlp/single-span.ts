@@ -24,6 +24,11 @@ export function writeSingleSpan (pbf: PbfWriter, { shape, startMs, endMs, text }
   pbf.pos = pos + length
 }
 
+/** How many bytes its message has, with a text of so many. */
+export function singleSpanBytes (shape: SpanShape, length: number): number {
+  return templateOf(shape, length).bytes.length
+}
+
 /** A message with holes. The places are counted from its first byte. */
 interface Template {
   readonly bytes: Uint8Array

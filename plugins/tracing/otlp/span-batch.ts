@@ -3,11 +3,10 @@ import { PbfWriter } from 'pbf'
 import type { SingleSpan, SpanShape } from '../../../core/tracing/tracing.ts'
 import type { EndedSpan } from './ended-span.ts'
 import { SingleRows, type SealedRows } from './single-rows.ts'
+import { singleSpanBytes } from './single-span.ts'
 import { SCOPE_SPANS, writeSpan } from './write-span.ts'
 
 const FIRST_BYTES = 4096
-/** More than the message of a single span has beside its row: ids, names of attributes, method, route, lengths. */
-const BYTES_OF_SINGLE = 256
 
 /** What is posted: messages of spans, and rows that become messages where it is posted; all in memory of its own, which is given to the thread that posts it. */
 export interface SealedBatch {
@@ -19,30 +18,31 @@ export interface SealedBatch {
 export class SpanBatch {
   readonly #messages = new PbfWriter(new Uint8Array(FIRST_BYTES))
   readonly #singles = new SingleRows()
-  #inMessages = 0
-  #inSingles = 0
+  #spans = 0
+  #bytesOfSingles = 0
 
-  get spans (): number { return this.#inMessages + this.#inSingles }
+  get spans (): number { return this.#spans }
 
-  /** About as many as the post will have. */
-  get bytes (): number { return this.#messages.pos + this.#inSingles * BYTES_OF_SINGLE }
+  /** of the spans as they will be posted */
+  get bytes (): number { return this.#messages.pos + this.#bytesOfSingles }
 
   add (span: EndedSpan): void {
     this.#messages.writeMessage(SCOPE_SPANS.spans, writeSpan, span)
-    this.#inMessages++
+    this.#spans++
   }
 
   addSingle (shape: SpanShape, span: SingleSpan): void {
     this.#singles.add(shape, span)
-    this.#inSingles++
+    this.#bytesOfSingles += singleSpanBytes(shape, span.value.length)
+    this.#spans++
   }
 
   /** Takes what was added out. */
   seal (): SealedBatch {
-    const sealed = { messages: new Uint8Array(this.#messages.buf.subarray(0, this.#messages.pos)), singles: this.#singles.seal(), spans: this.spans }
+    const sealed = { messages: new Uint8Array(this.#messages.buf.subarray(0, this.#messages.pos)), singles: this.#singles.seal(), spans: this.#spans }
     this.#messages.pos = 0
-    this.#inMessages = 0
-    this.#inSingles = 0
+    this.#spans = 0
+    this.#bytesOfSingles = 0
     return sealed
   }
 }

@@ -14,7 +14,8 @@ const ANY_VALUE = { string: 1, bool: 2, int: 3, double: 4 }
 /** the lowest bit of W3C's flags, and two of OTLP's: whether it is known where the parent was made, and where */
 export const FLAGS = { sampled: 1, isRemoteKnown: 0x100, isRemote: 0x200 }
 export const NS_PER_MS = 1e6
-const LENGTH_DELIMITED = 2
+/** the wire type of messages, texts and bytes */
+export const LENGTH_DELIMITED = 2
 export const TRACE_ID_BYTES = 16
 export const SPAN_ID_BYTES = 8
 
