@@ -26,7 +26,7 @@ export async function requestsPerSecond (target: Target, path: string, seconds: 
   const { hostname, port } = new URL(target.url)
   const child = spawn(process.execPath, [join(here, 'load.js'), hostname, port, path, String(CONNECTIONS), String(seconds)], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...(target.key === undefined ? {} : { BENCH_KEY: target.key }) }
+    env: { ...process.env, BENCH_AWAKE: '1', ...(target.key === undefined ? {} : { BENCH_KEY: target.key }) }
   })
   return Number(await firstLine(child))
 }
