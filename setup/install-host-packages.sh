@@ -9,6 +9,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   network   networks of machines; a server without them says so in GET /plugins
 #   build     compiles the guest's first process, and the SQLite module
 #   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
+#   long      the long tier of the tests leads a browser through the pages of the console, and has Prometheus look at the rules in config/
 #   systems   makes the roots of other systems to try Berth in
 # What Berth runs is known to core and to the manifests of its plugins: `node dist/setup/host-packages.js` writes it here.
 of_berth='
@@ -49,6 +50,8 @@ tests faketime faketime
 tests tmux tmux
 tests zsh zsh
 tests fish fish
+long chromium /usr/bin/chromium
+long prometheus /usr/bin/promtool
 systems debootstrap debootstrap
 '
 
@@ -72,7 +75,7 @@ spare=''
 for need in "$@"; do
   case "$need" in
     server | build) missing="$missing$(missing_of "$need")" ;;
-    network | tests | systems) spare="$spare$(missing_of "$need")" ;;
+    network | tests | long | systems) spare="$spare$(missing_of "$need")" ;;
     *) echo "host packages: nothing is known of the need $need" >&2; exit 2 ;;
   esac
 done

@@ -2,5 +2,9 @@
 # Set-up, type check, then tests: `npm test [-- WORD...]`, and with --long, which is `npm run test:long`, the long tier. The last line is the count.
 set -eu
 . "$(dirname "$0")/temporary-folder.sh"
-sh "$(dirname "$0")/prepare.sh" server network build tests systems
+case " $* " in
+  *' --long '*) long=long ;;
+  *) long='' ;;
+esac
+sh "$(dirname "$0")/prepare.sh" server network build tests $long systems
 exec node "$(dirname "$0")/../dist/setup/test/main.js" "$@"

@@ -1,24 +1,19 @@
 // All metrics of a server with every plugin: their names and labels, and that the dashboard and the alerts in config/ speak of no others.
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { parse } from 'yaml'
 import { buildApp } from '../../core/app.ts'
-import { isRecord } from '../../core/json/is-record.ts'
-import { packageRoot } from '../../core/package-root.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
 import { DELETED } from '../../setup/structure/deleted.ts'
 import { makeAuthority } from '../core/tls/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { expressionsForOperators } from '../helpers/metric-expressions.ts'
 import { faultsOf, readMetrics, usableNames } from '../helpers/metric-names.ts'
 
 const ADMIN_KEY = 'an-admin-key-for-this-test'
 const headers = { authorization: `Bearer ${ADMIN_KEY}` }
-const run = promisify(execFile)
 const onPath = (program: string): boolean => (process.env['PATH'] ?? '').split(delimiter).some(folder => existsSync(join(folder, program)))
 
 /** The figures of a server, after it was asked for things that are not there, under `names` different names. */
@@ -66,19 +61,6 @@ t.test('the rules see what is wrong', async (t) => {
   t.same(readMetrics('# TYPE berth_h_timestamp_seconds gauge\nberth_h_timestamp_seconds 1').flatMap(faultsOf), [])
 })
 
-/** Expressions by where they stand. */
-async function expressions (): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>()
-  const add = (place: string, value: unknown): void => {
-    if (Array.isArray(value)) value.forEach((item, index) => { add(`${place}.${index}`, item) })
-    else if (isRecord(value)) for (const [key, item] of Object.entries(value)) add(`${place}.${key}`, item)
-    else if (typeof value === 'string' && /\.(?:expr|query)$/.test(place)) found.set(place, value)
-  }
-  add('alerts', parse(await readFile(join(packageRoot, 'config/prometheus-alerts.yaml'), 'utf8')))
-  add('dashboard', JSON.parse(await readFile(join(packageRoot, 'config/grafana-dashboard.json'), 'utf8')))
-  return found
-}
-
 /** Whether the plugin of a metric was deleted from this checkout, by the metric's name. */
 const wentWithItsPlugin = (name: string): boolean => DELETED.some((plugin) => name === `berth_${plugin}` || name.startsWith(`berth_${plugin}_`))
 
@@ -87,20 +69,11 @@ const skipNetwork = missingPrivileges() ?? (onPath('nginx') ? false : 'there is 
 t.test('dashboard and alerts speak of metrics that there are', { skip: skipNetwork }, async (t) => {
   const names = usableNames(await text)
   let seen = 0
-  for (const [place, expression] of await expressions()) {
+  for (const [place, expression] of await expressionsForOperators()) {
     for (const [name] of expression.matchAll(/\b(?:berth|process|nodejs)_[a-z0-9_]+/g)) {
       seen++
       t.equal(names.has(name), !wentWithItsPlugin(name), `${place}: ${name}`)
     }
   }
   t.ok(seen > 30)
-})
-
-t.test('promtool takes the alerts, and every expression of the dashboard', { skip: onPath('promtool') ? false : 'there is no promtool (Debian: prometheus)' }, async (t) => {
-  t.match((await run('promtool', ['check', 'rules', join(packageRoot, 'config/prometheus-alerts.yaml')])).stdout, /SUCCESS: \d+ rules found/)
-  const queries = [...await expressions()].filter(([place]) => place.startsWith('dashboard.panels'))
-  t.ok(queries.length > 15)
-  const file = join(t.testdir(), 'dashboard.json')
-  await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules: queries.map(([, expr], index) => ({ record: `panel:${index}`, expr })) }] }))
-  t.match((await run('promtool', ['check', 'rules', file])).stdout, new RegExp(`SUCCESS: ${queries.length} rules found`))
 })
