@@ -1,15 +1,19 @@
 // Which plugins' folders can be deleted, and what of this checkout goes with one that is.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../core/package-root.ts'
+import { builtInFolder } from '../../core/plugins/discover.ts'
 
 /** Plugins whose folder can be deleted, one at a time. */
 export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'host', 'pushes', 'resources', 'snapshots', 'volumes'] as const
 
 const sources = join(packageRoot, 'plugins')
+/** Compiled files alone are on the emulated host of tests, and may still be there in a checkout whose sources were deleted. */
+const plugins = existsSync(sources) ? sources : fileURLToPath(builtInFolder)
 
-/** Those whose folder was deleted from this checkout. Where only compiled files are, as on the emulated host of tests, none was. */
-export const DELETED: readonly string[] = existsSync(sources) ? REMOVABLE.filter((plugin) => !existsSync(join(sources, plugin))) : []
+/** Those whose folder was deleted from this checkout. */
+export const DELETED: readonly string[] = REMOVABLE.filter((plugin) => !existsSync(join(plugins, plugin)))
 
 /** The name of these is also that of files that have nothing to do with them: only the folder of their own tests goes with them. */
 const COMMON_NAMES: readonly string[] = ['host']
