@@ -8,6 +8,7 @@ import { Problem } from '../parts/problem.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Wait } from '../parts/wait.tsx'
 import type { Loaded } from '../state/list.ts'
+import { href } from '../state/route.ts'
 import { useSignalValue } from '../state/use-signal.ts'
 import { Head } from './head.tsx'
 import { Search, searchText } from './search.tsx'
@@ -30,9 +31,11 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
   const [isCreating, setCreating] = useState(false)
   const rows = useSignalValue(loaded.data)
   const error = useSignalValue(loaded.error)
+  const isAbsent = useSignalValue(loaded.isAbsent)
   const { reload } = loaded
   const wanted = searchText().toLowerCase()
   const found = rows?.filter((row) => textOf(row).toLowerCase().includes(wanted))
+  if (isAbsent) return <><Head title={title} /><Empty title={`This server has no ${title.toLowerCase()}.`}>The part that would have them does not run. <a href={href(['host', 'plugins'])}>The plugins</a> tell why.</Empty></>
   return (
     <>
       <Head title={title} count={rows?.length}>

@@ -13,6 +13,8 @@ export interface Loaded<T> {
   /** `undefined` until it was read */
   readonly data: Signal<T | undefined>
   readonly error: Signal<string>
+  /** the server has no such list: the plugin that would have it does not run */
+  readonly isAbsent: Signal<boolean>
   reload (): void
 }
 
@@ -71,6 +73,7 @@ function goneOrFault (error: unknown): undefined {
 function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => Promise<T | false>): Followed<T> {
   const data = signal<T | undefined>(undefined)
   const error = signal('')
+  const isAbsent = signal(false)
   let timer: ReturnType<typeof setTimeout> | undefined
   let running = false
   let again = false
@@ -86,11 +89,11 @@ function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => 
     isWhole = false
     try {
       const value = whole ? await call<T>('GET', url) : await readSome(ids).then(async (some) => some === false ? await call<T>('GET', url) : some)
-      if (!closed) { data.value = value; error.value = '' }
+      if (!closed) { data.value = value; error.value = ''; isAbsent.value = false }
     } catch (fault) {
       // Which rows were to be read is no longer known.
       isWhole = true
-      if (!closed) error.value = messageOf(fault)
+      if (!closed) { error.value = messageOf(fault); isAbsent.value = fault instanceof ApiError && fault.status === 404 }
     }
     running = false
     if (again && !closed) { again = false; void reload() }
@@ -98,6 +101,7 @@ function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => 
   return {
     data,
     error,
+    isAbsent,
     reload: () => { closed = false; isWhole = true; void reload() },
     later: (id) => {
       if (id === undefined) isWhole = true
