@@ -27,7 +27,7 @@ import { remove } from '../operations/delete.ts'
 import { beginFork, finishFork } from '../operations/fork.ts'
 import { restore } from '../operations/restore.ts'
 import { standby } from '../operations/standby.ts'
-import { inTurn } from '../operations/starts.ts'
+import { inTurn, type Starts } from '../operations/starts.ts'
 import { start } from '../operations/start.ts'
 import { endVm, stop } from '../operations/stop.ts'
 import { update } from '../operations/update.ts'
@@ -96,7 +96,7 @@ export interface Instances extends Family {
 
 export function createInstances (context: Context, server: CapabilitySources['server']): Instances {
   const { instances, locks, metrics, settings, templates } = context
-  const { until, interrupt } = interruptions()
+  const { until, interrupt } = interruptions(context.starts)
   const idle = createIdleWatch(context)
   const reclaim = createReclaim(context)
   let rotation: { stop (): void } | undefined
@@ -264,7 +264,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
 }
 
 /** Signals that abort with a request or with the server. Not AbortSignal.any, which would tie each request to the server's life. */
-function interruptions (): { until (signal: AbortSignal): AbortSignal, interrupt (): void } {
+function interruptions (starts: Pick<Starts, 'refuse'>): { until (signal: AbortSignal): AbortSignal, interrupt (): void } {
   const open = new Set<AbortController>()
   let interrupted = false
   return {
@@ -281,6 +281,7 @@ function interruptions (): { until (signal: AbortSignal): AbortSignal, interrupt
     },
     interrupt () {
       interrupted = true
+      starts.refuse()
       for (const controller of open) controller.abort()
     }
   }

@@ -49,3 +49,16 @@ t.test('what fails gives its turn to the next', async (t) => {
   await t.rejects(inTurn({ starts }, undefined, async () => { await Promise.resolve(); throw new Error('it failed') }), /it failed/)
   t.equal(await inTurn({ starts }, undefined, async () => await Promise.resolve('done')), 'done')
 })
+
+t.test('when the server begins to stop, callers wait no longer, and what the server does by itself goes on', async (t) => {
+  const starts = createStarts(1)
+  const first = await starts.turn('a')
+  const waiting = starts.turn('b')
+  const own = starts.turn(undefined)
+  starts.refuse()
+  await t.rejects(waiting, { message: 'the server is stopping; try again' })
+  await t.rejects(starts.turn('c'), { message: 'the server is stopping; try again' })
+  first.end()
+  const turnOfServer = await own
+  turnOfServer.end()
+})
