@@ -1,6 +1,7 @@
 // Requests through the proxy, with their credentials and decisions; live, for all instances.
 import type { Instance } from '../api/types.ts'
 import { EgressTable } from './egress/egress-table.tsx'
+import { Absent } from '../parts/absent.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useEgress } from '../state/egress.ts'
@@ -13,7 +14,7 @@ import { Search, searchText } from './search.tsx'
 export function Egress () {
   const instances = useLoaded<readonly Instance[]>('/instances', ['instance'])
   const all = (instances.data.value ?? []).filter(({ state, network }) => state === 'Running' && network.enabled)
-  const { rows, modes, error } = useEgress(all)
+  const { rows, modes, error, isAbsent } = useEgress(all)
   const mediated = all.filter(({ id }) => (modes.value.get(id) ?? 'none') !== 'none')
   const wanted = searchText().toLowerCase()
   const decision = route.value.query.get('decision') ?? ''
@@ -26,7 +27,7 @@ export function Egress () {
         <TryPolicy />
       </Head>
       {error.value !== '' && <Problem text={error.value} />}
-      {mediated.length === 0 ? <Empty title='No running instance has a mediated way out.'>Create one with <code>network.egress.enabled</code>: its requests go through a proxy that decides, records, and puts credentials in that the instance never sees.</Empty>
+      {isAbsent.value ? <Absent what='mediated way out' /> : mediated.length === 0 ? <Empty title='No running instance has a mediated way out.'>Create one with <code>network.egress.enabled</code>: its requests go through a proxy that decides, records, and puts credentials in that the instance never sees.</Empty>
         : found.length === 0 ? <Empty title={rows.value.length === 0 ? 'No request yet.' : 'No request matches.'}>{mediated.length} instance{mediated.length === 1 ? '' : 's'} with a policy: {mediated.map(({ name }) => name).join(', ')}.</Empty>
           : <EgressTable label='Requests' rows={found} />}
     </>

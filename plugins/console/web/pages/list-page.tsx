@@ -2,13 +2,13 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { CreateDialog, type CreateSpec } from '../forms/create-dialog.tsx'
+import { Absent } from '../parts/absent.tsx'
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Wait } from '../parts/wait.tsx'
 import type { Loaded } from '../state/list.ts'
-import { href } from '../state/route.ts'
 import { useSignalValue } from '../state/use-signal.ts'
 import { Head } from './head.tsx'
 import { Search, searchText } from './search.tsx'
@@ -35,7 +35,7 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
   const { reload } = loaded
   const wanted = searchText().toLowerCase()
   const found = rows?.filter((row) => textOf(row).toLowerCase().includes(wanted))
-  if (isAbsent) return <><Head title={title} /><Empty title={`This server has no ${title.toLowerCase()}.`}>The part that would have them does not run. <a href={href(['host', 'plugins'])}>The plugins</a> tell why.</Empty></>
+  if (isAbsent) return <><Head title={title} /><Absent what={title.toLowerCase()} /></>
   return (
     <>
       <Head title={title} count={rows?.length}>

@@ -24,7 +24,7 @@ export function cannot (): string | false {
 }
 
 /** A server with networks and copies of booted machines, an image, and a browser that has not logged in. */
-export async function startOperator (t: Test, plugins: Readonly<Record<string, { readonly config: Readonly<Record<string, unknown>> }>> = {}): Promise<Operator> {
+export async function startOperator (t: Test, plugins: Readonly<Record<string, { readonly enabled?: boolean, readonly config?: Readonly<Record<string, unknown>> }>> = {}): Promise<Operator> {
   await createHostCommands().run('ip', ['link', 'set', 'lo', 'up'])
   const networking = { config: { uplink: 'none', namespace: `berth-test-${randomBytes(4).toString('hex')}`, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } }
   const server = await startTestServer(t, { plugins: { ...withTemplates.plugins, networking, ...plugins } })

@@ -1,4 +1,5 @@
 // What the host has, who takes what of it, and what runs VMs there.
+import { Absent } from '../../parts/absent.tsx'
 import { bytes } from '../../parts/format.ts'
 import { Problem } from '../../parts/problem.tsx'
 import { State } from '../../parts/state.tsx'
@@ -19,8 +20,8 @@ export function Capacity () {
   const can = capabilities.data.value
   return (
     <>
-      {[resources, capabilities].map(({ error, reload }, index) => error.value !== '' && <Problem key={index} text={error.value} onRetry={reload} />)}
-      {room === undefined ? <Wait what='what the host has' /> : <section aria-label='Capacity' class='meters'>
+      {[resources, capabilities].map(({ error, isAbsent, reload }, index) => !isAbsent.value && error.value !== '' && <Problem key={index} text={error.value} onRetry={reload} />)}
+      {resources.isAbsent.value ? <Absent what='account of what is taken' /> : room === undefined ? <Wait what='what the host has' /> : <section aria-label='Capacity' class='meters'>
         <Meter title='CPU' room={room.cpu} format={(value) => `${Math.round(value * 10) / 10} vCPU`} /><Meter title='Memory' room={room.memory} format={bytes} /><Meter title='Disk' room={room.disk} format={bytes} /><Meter title='Network' room={room.network} format={(value) => `${bytes(value)}/s`} />
                                                                 </section>}
       {room !== undefined && <><h2>Who takes what</h2>{room.allocations.length === 0 ? <p class='quiet'>No instance takes anything now.</p> : <Table

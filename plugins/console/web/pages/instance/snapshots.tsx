@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { ApiError, call, messageOf, path } from '../../api/call.ts'
 import type { Instance, Snapshot } from '../../api/types.ts'
 import { CreateDialog } from '../../forms/create-dialog.tsx'
+import { Absent } from '../../parts/absent.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Problem } from '../../parts/problem.tsx'
@@ -16,7 +17,7 @@ import { useSnapshotColumns } from '../snapshot-columns.tsx'
 interface Schedule { readonly interval: string, readonly retention: { readonly max_count?: number, readonly max_age?: string }, readonly next_run_at: string, readonly last_error: string | null }
 
 export function InstanceSnapshots ({ instance: { id, name, state } }: { readonly instance: Instance }) {
-  const { data, error, reload } = useLoaded<readonly Snapshot[]>(`/snapshots?source_instance_id=${encodeURIComponent(id)}`, ['snapshot'])
+  const { data, error, isAbsent, reload } = useLoaded<readonly Snapshot[]>(`/snapshots?source_instance_id=${encodeURIComponent(id)}`, ['snapshot'])
   const { columns, dialog } = useSnapshotColumns(reload)
   const [making, setMaking] = useState<'snapshot' | 'schedule' | undefined>(undefined)
   const [schedule, setSchedule] = useState<Schedule | null | undefined>(undefined)
@@ -24,6 +25,7 @@ export function InstanceSnapshots ({ instance: { id, name, state } }: { readonly
   const readSchedule = (): void => { call<Schedule>('GET', path`/instances/${id}/snapshot-schedule`).then(setSchedule, (fault: unknown) => { if (fault instanceof ApiError && fault.status === 404) setSchedule(null); else setProblem(messageOf(fault)) }) }
   useEffect(readSchedule, [id])
   const close = (): void => { setMaking(undefined) }
+  if (isAbsent.value) return <Absent what='snapshots' />
   return (
     <section aria-label='Snapshots'>
       <div class='bar'>
