@@ -13,6 +13,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the API answered that there is no such thing, or no such route. */
+export function isNotFound (fault: unknown): boolean {
+  return fault instanceof ApiError && fault.status === 404
+}
+
 let refused = (): void => undefined
 
 /** Sets the listener for requests that are refused for want of a session. */

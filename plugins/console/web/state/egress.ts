@@ -1,7 +1,7 @@
 // The requests through the proxy, polled while the page is open.
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { ApiError, call, messageOf, path } from '../api/call.ts'
+import { call, isNotFound, messageOf, path } from '../api/call.ts'
 import type { EgressLog, Instance } from '../api/types.ts'
 import type { EgressRow } from '../pages/egress/egress-table.tsx'
 
@@ -38,7 +38,7 @@ export function useEgress (instances: readonly Instance[]): EgressFeed {
           feed.error.value = ''
         } catch (error) {
           // One that was deleted meanwhile has none either.
-          if (error instanceof ApiError && error.status === 404) absent++
+          if (isNotFound(error)) absent++
           else feed.error.value = messageOf(error)
         }
       }

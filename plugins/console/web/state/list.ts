@@ -1,7 +1,7 @@
 // A list of the API that stays current: it is read once, and again after changes.
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { ApiError, call, messageOf } from '../api/call.ts'
+import { call, isNotFound, messageOf } from '../api/call.ts'
 import { onChange } from './live.ts'
 
 /** Changes come in bursts; one read is enough for a burst. */
@@ -66,7 +66,7 @@ async function readRows<T extends { readonly id: string }> (url: string, ids: Re
 }
 
 function goneOrFault (error: unknown): undefined {
-  if (error instanceof ApiError && error.status === 404) return undefined
+  if (isNotFound(error)) return undefined
   throw error
 }
 
@@ -93,7 +93,7 @@ function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => 
     } catch (fault) {
       // Which rows were to be read is no longer known.
       isWhole = true
-      if (!closed) { error.value = messageOf(fault); isAbsent.value = fault instanceof ApiError && fault.status === 404 }
+      if (!closed) { error.value = messageOf(fault); isAbsent.value = isNotFound(fault) }
     }
     running = false
     if (again && !closed) { again = false; void reload() }

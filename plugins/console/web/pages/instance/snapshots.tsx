@@ -1,6 +1,6 @@
 // The snapshots of an instance, and the schedule that takes them.
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError, call, messageOf, path } from '../../api/call.ts'
+import { call, isNotFound, messageOf, path } from '../../api/call.ts'
 import type { Instance, Snapshot } from '../../api/types.ts'
 import { CreateDialog } from '../../forms/create-dialog.tsx'
 import { Absent } from '../../parts/absent.tsx'
@@ -22,7 +22,7 @@ export function InstanceSnapshots ({ instance: { id, name, state } }: { readonly
   const [making, setMaking] = useState<'snapshot' | 'schedule' | undefined>(undefined)
   const [schedule, setSchedule] = useState<Schedule | null | undefined>(undefined)
   const [problem, setProblem] = useState('')
-  const readSchedule = (): void => { call<Schedule>('GET', path`/instances/${id}/snapshot-schedule`).then(setSchedule, (fault: unknown) => { if (fault instanceof ApiError && fault.status === 404) setSchedule(null); else setProblem(messageOf(fault)) }) }
+  const readSchedule = (): void => { call<Schedule>('GET', path`/instances/${id}/snapshot-schedule`).then(setSchedule, (fault: unknown) => { if (isNotFound(fault)) setSchedule(null); else setProblem(messageOf(fault)) }) }
   useEffect(readSchedule, [id])
   const close = (): void => { setMaking(undefined) }
   if (isAbsent.value) return <Absent what='snapshots' />
