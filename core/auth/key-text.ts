@@ -2,8 +2,6 @@
 import { hash, randomBytes } from 'node:crypto'
 
 const PREFIX = 'berth_'
-/** Longer texts are no keys; the limit keeps junk from being hashed. */
-const MAX_KEY_LENGTH = 256
 
 /** A new key: 256 random bits behind the id, so that a leaked key can be found and revoked without knowing more of it. */
 export function makeKey (id: string): string {
@@ -13,11 +11,6 @@ export function makeKey (id: string): string {
 /** SHA-256: enough for a key that is random throughout, and cheap enough for every request. */
 export function hashKey (key: string): string {
   return hash('sha256', key, 'hex')
-}
-
-/** Whether a text has the form of a key. */
-export function looksLikeKey (key: string): boolean {
-  return key !== '' && key.length <= MAX_KEY_LENGTH
 }
 
 /** The id inside a key that Berth made; undefined for any other text. */

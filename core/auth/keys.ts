@@ -7,7 +7,7 @@ import { lookup, lookupStored } from '../http/lookup.ts'
 import { createKeyCache, principalOf } from './key-cache.ts'
 import type { Found } from '../http/list.ts'
 import { createApiKeyRepository, type ApiKeyRecord, type KeyFilter, type KeyPage } from './key-repository.ts'
-import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
+import { hashKey, makeKey } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
 import { createKeyWatch } from './key-watch.ts'
 import { createProcessKeys } from './process-keys.ts'
@@ -59,18 +59,18 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
   const own = createProcessKeys(elapsed)
   const uses = createKeyUses(repository.touch, log)
   const watch = createKeyWatch(async (ids) => await repository.ended(ids, clock()), log)
+  const verifyHash: ApiKeys['verifyHash'] = (hash) => {
+    const now = clock()
+    const ephemeral = own.find(hash)
+    if (ephemeral !== undefined) return ephemeral.expiresAt > elapsed() ? ephemeral.principal : undefined
+    const verified = stored.verify(hash, now)
+    return verified instanceof Promise
+      ? verified.then((principal) => noted(uses, principal, now))
+      : noted(uses, verified, now)
+  }
   return {
-    verify (key) {
-      if (!looksLikeKey(key)) return undefined
-      const hash = hashKey(key)
-      const now = clock()
-      const ephemeral = own.find(hash)
-      if (ephemeral !== undefined) return ephemeral.expiresAt > elapsed() ? ephemeral.principal : undefined
-      const verified = stored.verify(hash, now)
-      return verified instanceof Promise
-        ? verified.then((principal) => noted(uses, principal, now))
-        : noted(uses, verified, now)
-    },
+    verify: (key) => verifyHash(hashKey(key)),
+    verifyHash,
     async current (id) {
       const inProcess = own.findById(id)
       if (inProcess !== undefined) return inProcess.expiresAt > elapsed() ? inProcess.principal : undefined

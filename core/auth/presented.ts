@@ -1,8 +1,15 @@
 // Reads the key out of an Authorization header.
+import { hashKey } from './key-text.ts'
 
 /** The key of `Bearer <key>`; undefined when the header has another form. */
 export function bearerKey (header: string): string | undefined {
   return /^Bearer +([^\s]+) *$/i.exec(header)?.[1]
+}
+
+/** The hash of that key. */
+export function hashOfHeader (header: string): string | undefined {
+  const key = bearerKey(header)
+  return key === undefined ? undefined : hashKey(key)
 }
 
 /**

@@ -74,6 +74,8 @@ export interface ApiKeyPrincipal {
 export interface ApiKeys {
   /** The principal of a presented key, or `undefined` when it is unknown, expired or revoked. */
   verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
+  /** The same for a key of which only the hash is kept; core/auth/key-text.ts makes it. */
+  verifyHash (hash: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
   /** The current principal of the key with this id, for work that goes on after the request that the key was presented with; `undefined` when the key is unknown, expired or revoked. */
   current (id: string): Promise<ApiKeyPrincipal | undefined>
   /** A key valid only in this process and for at most `ttlMs`; never stored. */

@@ -2,8 +2,9 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
-import { bearerKey } from '../auth/presented.ts'
+import { hashOfHeader } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
+import { connectionOf } from './connection.ts'
 import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
 import { asksForWebsocket } from './upgrade.ts'
@@ -33,15 +34,13 @@ function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyRe
 /** The `onRequest` hook. It stays synchronous for a key that was used lately, which is nearly always the case. */
 export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): onRequestHookHandler {
   return (request, reply, done) => {
-    if (request.is404) { done(); return }
-    // Fastify makes the object anew at each look.
-    const { config } = request.routeOptions
-    const { scope = null } = config
-    if (scope === null) { done(); return }
+    const { routeConfig: config } = request
+    if (config === null || config.scope === undefined || config.scope === null) { done(); return }
+    const { scope } = config
     const { authorization: header } = request.raw.headers
     const verified = header === undefined || header === ''
       ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')
-      : verify(apiKeys, header)
+      : verify(apiKeys, request, header)
     const admission = { apiKeys, request, reply, config, scope }
     if (verified instanceof Promise) {
       verified.then((principal) => done(admit(admission, principal)), done)
@@ -63,9 +62,10 @@ export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
   done(asksForWebsocket(request.raw) ? undefined : UpgradeRequired())
 }
 
-function verify (apiKeys: ApiKeys, header: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
-  const key = bearerKey(header)
-  return key === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verify(key)
+function verify (apiKeys: ApiKeys, { raw: { socket } }: FastifyRequest, header: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
+  const connection = connectionOf(socket)
+  const hash = connection === undefined ? hashOfHeader(header) : connection.hashOf(header)
+  return hash === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verifyHash(hash)
 }
 
 interface Admission {

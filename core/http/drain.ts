@@ -1,8 +1,8 @@
 // An orderly stop: running requests may end, endless ones are told to end, and after a time all are cut.
 import { setMaxListeners } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { connectionOf, noteConnection } from './connection.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -18,18 +18,11 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   setMaxListeners(0, controller.signal)
   // Includes sockets that were upgraded, which closeAllConnections() forgets.
   const sockets = new Set<Socket>()
-  // connections that have not sent a request yet, with the bytes that they read before HTTP: those of a TLS handshake
-  const silent = new Map<Socket, number>()
   app.server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    silent.set(socket, socket.bytesRead)
-    socket.once('close', () => {
-      sockets.delete(socket)
-      silent.delete(socket)
-    })
+    noteConnection(socket)
+    socket.once('close', () => { sockets.delete(socket) })
   })
-  app.server.on('request', ({ socket }: IncomingMessage) => silent.delete(socket))
-  app.server.on('upgrade', ({ socket }: IncomingMessage) => silent.delete(socket))
   app.decorate('drainSignal', controller.signal)
   // Node closes only connections that are idle when the stop begins; the others would be kept alive after their answer.
   app.addHook('onResponse', (request, _reply, done) => {
@@ -40,7 +33,7 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   app.addHook('preClose', (done) => {
     controller.abort()
     // Node counts a connection that has never sent a request as busy, and clients keep such connections ready.
-    for (const [socket, before] of silent) if (socket.bytesRead === before) socket.destroy()
+    for (const socket of sockets) if (connectionOf(socket)?.isSilent === true) socket.destroy()
     // TLS connections outlive `app.server`, which did not accept them. An open one keeps the process alive, so the timer need not.
     setTimeout(() => {
       if (sockets.size === 0) return

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { connectionOf } from './connection.ts'
 
 /** for a sender that reads nothing before it has sent everything */
 const LINGER_MS = 10_000
@@ -9,13 +10,11 @@ const LINGER_BYTES = 2 ** 28
 
 /** To be called after `drainOnClose`: a server that stops waits for no sender. */
 export function lingerAfterEarlyAnswers (app: FastifyInstance): void {
-  const latest = new WeakMap<Socket, IncomingMessage>()
-  app.server.on('request', (request: IncomingMessage) => { latest.set(request.socket, request) })
   app.server.on('connection', (socket: Socket) => {
     const close = socket.destroySoon.bind(socket)
     // Node calls this after the last answer of a connection.
     socket.destroySoon = () => {
-      const request = latest.get(socket)
+      const request = connectionOf(socket)?.latest
       if (request === undefined || request.complete || socket.destroyed || app.drainSignal.aborted) close()
       else linger(socket, request, app.drainSignal)
     }

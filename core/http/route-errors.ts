@@ -68,7 +68,8 @@ function sharedErrors (route: RouteOptions): DeclaredError[] {
   ]
 }
 
-function takesBody ({ method }: RouteOptions): boolean {
+/** Whether it reads a body: any but a route that only reads. */
+export function takesBody ({ method }: RouteOptions): boolean {
   return [method].flat().some((each) => !READING_METHODS.has(each))
 }
 

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import etag from '@fastify/etag'
 import websocket from '@fastify/websocket'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance, type preValidationHookHandler } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { Knex } from 'knex'
 import type { Registry } from 'prom-client'
@@ -36,8 +36,9 @@ import { traceRequests, type RequestTraces } from './trace-requests.ts'
 import type { Clocks } from '../steady-clock.ts'
 import { createTracing, type Tracing } from '../tracing/tracing.ts'
 import { API_VERSION } from '../version.ts'
+import { noteRouteConfig } from './route-config.ts'
 import { buildSerializer } from './serializers.ts'
-import { nameErrors } from './route-errors.ts'
+import { nameErrors, takesBody } from './route-errors.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { ApiRequest, asksForWebsocket } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
@@ -76,6 +77,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   const log = lazyChildren(options.log)
   const app: FastifyInstance = fastify(serverOptions(log, required(parseSize(options.config.bodyLimit), 'bodyLimit')))
   app.decorateRequest('principal', null)
+  app.decorateRequest('routeConfig', null)
   app.decorateRequest('span', null)
   app.decorateRequest('oneSpanOf', null)
   const traces = traceRequests(options.tracing ?? createTracing())
@@ -84,7 +86,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   acceptEmptyJson(app)
   drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
   lingerAfterEarlyAnswers(app)
-  addRouteHooks(app, options)
+  addRouteHooks(app, options, traces)
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
     const { cors: { origins }, rateLimit: { requests, per } } = options.config
     await allowOrigins(root, origins)
@@ -109,13 +111,13 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   const authorize = authorization(apiKeys, authenticators)
   const count = requestMetrics(metrics)
   app.addHook('onRequest', function (request, reply, done) {
+    noteRouteConfig(request)
     reply.header('x-request-id', request.id)
     authorize.call(this, request, reply, (error) => {
       if (error === undefined) traces.begin(request, reply, done)
       else done(error)
     })
   })
-  app.addHook('preValidation', (request, _reply, done) => { traces.resume(request, done) })
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     traces.end(request, reply)
@@ -128,16 +130,17 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   })
 }
 
-function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions): void {
+function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions, traces: RequestTraces): void {
   const noteRoute = answerUnknownRoutes(app)
   const remember = rememberAnswers(app, database, clocks)
   const checkVersion = checkVersions(app)
+  const resumeTrace: preValidationHookHandler = (request, _reply, done) => { traces.resume(request, done) }
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     if (isPreflightRoute(route)) return
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
-    const first = [...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
+    const first = [...takesBody(route) ? [resumeTrace] : [], ...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
     if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]
     remember(route)
     checkVersion(route)

@@ -1,5 +1,6 @@
 // The trace of a request. It begins once the key is known, so that nobody without a key can start a trace, or continue one with a `traceparent`.
-import type { FastifyContextConfig, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { RouteConfig } from './route-config.ts'
 import { exitEnded, withSpan, type Span } from '../tracing/span.ts'
 import type { SpanShape, Tracing } from '../tracing/tracing.ts'
 
@@ -7,7 +8,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     span: Span | null
     /** the configuration of its route, if the trace is one span that is made at the end */
-    oneSpanOf: FastifyContextConfig | null
+    oneSpanOf: RouteConfig | null
   }
 }
 
@@ -28,7 +29,7 @@ export function traceRequests (tracing: Tracing): RequestTraces {
   /** Gives the request its span, unless its trace is not taken. */
   const open = (request: FastifyRequest, reply: FastifyReply): Span | undefined => {
     const { method, id } = request
-    const { url: route = NO_ROUTE } = request.routeOptions
+    const route = request.routeConfig?.url ?? NO_ROUTE
     const span = tracing.maker?.root(`${method} ${route}`, {
       kind: 'server',
       startMs: Date.now() - reply.elapsedTime,
@@ -43,8 +44,8 @@ export function traceRequests (tracing: Tracing): RequestTraces {
   return {
     begin (request, reply, done) {
       if (tracing.maker === undefined || request.principal === null) return done()
-      const { config } = request.routeOptions
-      if (config.oneSpan === true) request.oneSpanOf = config
+      const { routeConfig: config } = request
+      if (config?.oneSpan === true) request.oneSpanOf = config
       const span = request.oneSpanOf === null ? open(request, reply) : undefined
       if (span === undefined) done()
       else withSpan(span, done)
@@ -81,14 +82,14 @@ function parentOf ({ raw: { headers: { traceparent } } }: FastifyRequest): strin
 
 /** What the spans of a route with one status have in common. */
 class Shapes {
-  readonly #known = new WeakMap<FastifyContextConfig, Map<number, SpanShape>>()
+  readonly #known = new WeakMap<RouteConfig, Map<number, SpanShape>>()
 
-  of (config: FastifyContextConfig, request: FastifyRequest, { statusCode }: FastifyReply): SpanShape {
+  of (config: RouteConfig, { method }: FastifyRequest, { statusCode }: FastifyReply): SpanShape {
     let byStatus = this.#known.get(config)
     if (byStatus === undefined) this.#known.set(config, byStatus = new Map())
     let shape = byStatus.get(statusCode)
     if (shape === undefined) {
-      const { method, routeOptions: { url: route = NO_ROUTE } } = request
+      const { url: route = NO_ROUTE } = config
       byStatus.set(statusCode, shape = { name: `${method} ${route}`, kind: 'server', attributes: { 'http.request.method': method, 'http.route': route, 'http.response.status_code': statusCode }, key: 'berth.request_id' })
     }
     return shape
