@@ -21,8 +21,8 @@ export function requestMetrics (registry: Registry): (request: FastifyRequest, r
     registers: [registry],
     collect () {
       for (const answers of [...known.values()].flat()) {
-        const { method, status, route } = answers
-        requests.inc({ method, status, route }, answers.count - answers.reported)
+        const { method, route, status } = answers
+        requests.inc({ method, route, status }, answers.count - answers.reported)
         answers.reported = answers.count
       }
     }
