@@ -36,6 +36,11 @@ export class KeptList {
   }
 }
 
+/** Answers with JSON that is made already. */
+export function sendJson (reply: FastifyReply, text: string): FastifyReply {
+  return reply.type(JSON_TYPE).send(text)
+}
+
 export function sendKept (reply: FastifyReply, { text, tag }: KeptJson): FastifyReply {
   return reply.type(JSON_TYPE).header('etag', tag).send(text)
 }

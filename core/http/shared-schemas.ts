@@ -10,13 +10,23 @@ export function shareSchemas (root: FastifyInstance, instance: FastifyInstance, 
   route.schema = Object.fromEntries(Object.entries(route.schema).map(([part, schema]) => [part, replace([root, instance], schema, route.url)]))
 }
 
+/** The named schemas that were registered, and where: most routes of a plugin hold the same few large objects. */
+const registered = new WeakMap<object, WeakSet<FastifyInstance>>()
+
 function replace (contexts: readonly FastifyInstance[], value: unknown, place: string): unknown {
   if (Array.isArray(value)) return value.map((item) => replace(contexts, item, place))
   if (typeof value !== 'object' || value === null) return value
+  const known = registered.get(value)
+  if ('$id' in value && typeof value.$id === 'string' && known !== undefined && contexts.every((context) => known.has(context))) return { $ref: `${value.$id}#` }
   const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replace(contexts, item, place)]))
   const id = copy['$id']
   if (typeof id !== 'string') return copy
-  for (const context of contexts) register(context, id, copy, place)
+  const where = known ?? new WeakSet()
+  for (const context of contexts) {
+    register(context, id, copy, place)
+    where.add(context)
+  }
+  registered.set(value, where)
   return { $ref: `${id}#` }
 }
 

@@ -1,4 +1,5 @@
 // Creates, starts and stops plugins in their order. It decides which may start.
+import { setImmediate as turn } from 'node:timers/promises'
 import type { AwilixContainer } from 'awilix'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { CORE_SCOPES } from '../auth/scopes.ts'
@@ -157,6 +158,8 @@ export class Lifecycle {
   #withErrors ({ manifest }: Plugin, routes: FastifyPluginAsync): FastifyPluginAsync {
     const errors = errorsOfCalled(manifest, this.#running.map(({ plugin }) => plugin.manifest))
     return async (http) => {
+      // Fastify mounts everything that has been registered in one turn of the event loop.
+      await turn()
       http.decorate(CALLED_ERRORS, errors)
       await http.register(routes)
     }

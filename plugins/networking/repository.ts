@@ -1,5 +1,6 @@
 // The tables of the networking plugin: the address of each instance, and the settings of its last plug.
 import type { Knex } from 'knex'
+import { rowsInTurns } from '../../core/db/rows-in-turns.ts'
 import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
 import { addressAt, FIRST_POSITION, lastPosition, type Cidr } from './cidr.ts'
 import type { EgressMode } from './contract.ts'
@@ -67,8 +68,7 @@ export class AddressRepository {
 
   /** All addresses of this host. */
   async all (): Promise<AddressRecord[]> {
-    const rows: Row[] = await this.#addresses().where({ host_id: this.#hostId })
-    return rows.map(recordOf)
+    return await rowsInTurns(() => this.#addresses().where({ host_id: this.#hostId }), 'instance_id', recordOf)
   }
 
   /**

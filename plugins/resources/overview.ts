@@ -16,10 +16,9 @@ export interface Beside {
   readonly kept: KeptMemory
 }
 
-export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], { cgroups, gpus, kept }: Beside): ResourcesView {
-  const instances = claims.filter(({ kind }) => kind === 'instance')
+export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], { cgroups, gpus, kept }: Beside): Omit<ResourcesView, 'allocations'> {
   const total = totalOf(claims)
-  const overlays = totalOf(instances).diskBytes
+  const { overlayBytes: overlays } = total
   const breakdown = { images_bytes: usage.imageBytes, oci_cache_bytes: usage.registryBytes, volumes_bytes: total.diskBytes - overlays, overlays_bytes: overlays }
   return {
     cpu: statusOf('cpu', limits.cpu, total.vcpus),
@@ -30,7 +29,6 @@ export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly R
     ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
     gpu: gpus === null ? null : gpuOf(gpus),
     disk_breakdown: breakdown,
-    allocations: instances.map((claim) => allocationOf(claim)),
     kept: { vms: kept.vms, memory_bytes: kept.memoryBytes },
     cgroups: cgroupsOf(cgroups)
   }
@@ -65,16 +63,16 @@ function widest ({ download, upload }: Limits): Capacity {
   return download.limit >= upload.limit ? download : upload
 }
 
-function allocationOf (claim: ResourceClaim): ResourcesView['allocations'][number] {
-  const { vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps } = totalOf([claim])
+/** What only a VM takes counts where there is a VM. */
+export function allocationOf ({ id, name, active, vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps }: ResourceClaim): ResourcesView['allocations'][number] {
   return {
-    instance_id: claim.id,
-    instance_name: claim.name,
-    cpu: vcpus,
-    memory_bytes: memoryBytes,
+    instance_id: id,
+    instance_name: name,
+    cpu: active ? vcpus : 0,
+    memory_bytes: active ? memoryBytes : 0,
     disk_bytes: diskBytes,
-    network_download_bps: downloadBps,
-    network_upload_bps: uploadBps,
-    disk_io_bps: diskIoBps
+    network_download_bps: active ? downloadBps : 0,
+    network_upload_bps: active ? uploadBps : 0,
+    disk_io_bps: active ? diskIoBps : 0
   }
 }

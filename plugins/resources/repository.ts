@@ -1,6 +1,7 @@
 // The claims on hosts. The only file of this plugin that uses knex.
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
+import { rowsInTurns } from '../../core/db/rows-in-turns.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { ResourceClaim } from '../instances/room/contract.ts'
 
@@ -61,9 +62,9 @@ export class ClaimRepository {
     await this.#knex<TurnRow>(TURNS).insert({ host_id: this.#hostId, turns: 0 }).onConflict('host_id').ignore()
   }
 
+  /** Claims of one kind after those of another. */
   async all (): Promise<ResourceClaim[]> {
-    const rows = await this.#knex<Row>(CLAIMS).where({ host_id: this.#hostId }).orderBy(['kind', 'id'])
-    return rows.map(claimOf)
+    return [...await this.#ofKind(this.#knex, 'instance'), ...await this.#ofKind(this.#knex, 'volume')]
   }
 
   /**
@@ -98,11 +99,15 @@ export class ClaimRepository {
   async replaceAll (kind: Kind, claims: readonly ResourceClaim[]): Promise<void> {
     await this.#inTurn(async (trx) => {
       const wanted = new Set(claims.map(({ id }) => id))
-      const rows: Row[] = await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId })
-      for (const { id } of rows) if (!wanted.has(id)) await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
-      const known = new Map(rows.map((row) => [row.id, claimOf(row)]))
+      const stored = await this.#ofKind(trx, kind)
+      for (const { id } of stored) if (!wanted.has(id)) await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
+      const known = new Map(stored.map((claim) => [claim.id, claim]))
       for (const claim of claims) if (!isDeepStrictEqual(known.get(claim.id), claim)) await this.#put(trx, claim)
     })
+  }
+
+  async #ofKind (knex: Knex, kind: Kind): Promise<ResourceClaim[]> {
+    return await rowsInTurns(() => knex(CLAIMS).where({ kind, host_id: this.#hostId }), 'id', claimOf)
   }
 
   async #inTurn (work: (trx: Knex.Transaction) => Promise<void>): Promise<void> {

@@ -6,11 +6,12 @@ import { checkRoom, countedDisk } from './admission.ts'
 import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
 import { openGroups, type Groups } from './cgroups/groups.ts'
 import { findPlace, kernelFiles } from './cgroups/place.ts'
+import { Claims } from './claims.ts'
 import type { CgroupState, KeptMemory, ResourceClaim, ResourceService } from '../instances/room/contract.ts'
 import { createDiskUsage, type DiskUsageMeter } from './disk-usage.ts'
+import { overviewJson } from './overview-json.ts'
 import { overviewOf } from './overview.ts'
 import { ClaimRepository, totalOf } from './repository.ts'
-import type { ResourcesView } from './schemas.ts'
 import type { Settings } from './settings.ts'
 
 export interface ResourcesOptions {
@@ -29,6 +30,7 @@ export interface ResourcesOptions {
 export class Resources implements ResourceService {
   readonly #options: ResourcesOptions
   readonly #repository: ClaimRepository
+  readonly #claims: Claims
   readonly #diskUsage: DiskUsageMeter
   #groups: Groups | undefined
   #kept: () => KeptMemory = () => ({ vms: 0, memoryBytes: 0 })
@@ -38,6 +40,7 @@ export class Resources implements ResourceService {
   constructor (options: ResourcesOptions) {
     this.#options = options
     this.#repository = new ClaimRepository(options.database, options.hostId)
+    this.#claims = new Claims(this.#repository)
     this.#diskUsage = createDiskUsage(options.dataDir)
   }
 
@@ -73,7 +76,7 @@ export class Resources implements ResourceService {
     // A VM that is to come up quickly must not wait until files are counted.
     const [limits, usage] = await Promise.all([this.#limits(), this.#diskUsage.last()])
     const wanted = totalOf([claim])
-    await this.#repository.claim(claim, (others, before) => {
+    await this.#claims.claim(claim, (others, before) => {
       checkRoom(wanted, before, { ...others, diskBytes: countedDisk(others, limits) + usage.imageBytes + usage.registryBytes }, limits)
     })
     if (claim.active) await this.enclose(claim.id, claim)
@@ -81,11 +84,11 @@ export class Resources implements ResourceService {
 
   async rest (id: string, { keepGroup = false }: { readonly keepGroup?: boolean } = {}): Promise<void> {
     if (!keepGroup) await this.#groups?.remove(id)
-    await this.#repository.rest(id)
+    await this.#claims.rest(id)
   }
 
   async memoryLeft (): Promise<number> {
-    const [{ memory: { limit } }, { memoryBytes }] = await Promise.all([this.#limits(), this.#repository.totals()])
+    const [{ memory: { limit } }, { memoryBytes }] = await Promise.all([this.#limits(), this.#claims.totals()])
     return Math.max(0, limit - memoryBytes)
   }
 
@@ -95,11 +98,11 @@ export class Resources implements ResourceService {
 
   async release (kind: ResourceClaim['kind'], id: string, { keepGroup = false }: { readonly keepGroup?: boolean } = {}): Promise<void> {
     if (kind === 'instance' && !keepGroup) await this.#groups?.remove(id)
-    await this.#repository.release(kind, id)
+    await this.#claims.release(kind, id)
   }
 
   async retainOnly (kind: ResourceClaim['kind'], claims: readonly ResourceClaim[]): Promise<void> {
-    await this.#repository.replaceAll(kind, claims)
+    await this.#claims.replaceAll(kind, claims)
     if (kind !== 'instance') return
     await this.#groups?.retainOnly(new Set(claims.filter(({ active }) => active).map(({ id }) => id)))
   }
@@ -116,9 +119,11 @@ export class Resources implements ResourceService {
     return this.#groups?.state ?? { active: false, reason: 'the plugin resources has not started' }
   }
 
-  async overview (): Promise<ResourcesView> {
-    const [limits, usage, claims, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#repository.all(), this.#options.gpus()])
-    return overviewOf(limits, usage, claims, { cgroups: this.cgroups(), gpus, kept: this.#kept() })
+  /** as JSON */
+  async overview (): Promise<string> {
+    const [limits, usage, claims, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#claims.all(), this.#options.gpus()])
+    const overview = overviewOf(limits, usage, claims, { cgroups: this.cgroups(), gpus, kept: this.#kept() })
+    return overviewJson(overview, claims.filter(({ kind }) => kind === 'instance'))
   }
 
   async #limits (): Promise<Limits> {

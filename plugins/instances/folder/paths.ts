@@ -35,18 +35,19 @@ export function pathsOf (dataDir: string, id: string): InstancePaths {
 
 /** The same in any folder. */
 export function pathsAt (directory: string): InstancePaths {
+  // `join` would look at each character of the folder again, seventeen times for each of ten thousand instances at a start.
   return {
     directory,
-    overlay: join(directory, 'overlay.ext4'),
-    volumes: join(directory, 'volumes'),
-    output: join(directory, 'output.log'),
-    vmm: join(directory, 'vmm.log'),
-    report: join(directory, 'report'),
-    operations: join(directory, 'operations.log'),
-    memory: join(directory, 'memory'),
-    image: { making: join(directory, 'standby.making'), whole: join(directory, 'standby'), taken: join(directory, 'standby.taken') },
-    kept: { making: join(directory, 'restore.making'), whole: join(directory, 'restore.kept') },
-    replacement: { making: join(directory, 'replacement.making'), whole: join(directory, 'replacement') }
+    overlay: `${directory}/overlay.ext4`,
+    volumes: `${directory}/volumes`,
+    output: `${directory}/output.log`,
+    vmm: `${directory}/vmm.log`,
+    report: `${directory}/report`,
+    operations: `${directory}/operations.log`,
+    memory: `${directory}/memory`,
+    image: { making: `${directory}/standby.making`, whole: `${directory}/standby`, taken: `${directory}/standby.taken` },
+    kept: { making: `${directory}/restore.making`, whole: `${directory}/restore.kept` },
+    replacement: { making: `${directory}/replacement.making`, whole: `${directory}/replacement` }
   }
 }
 

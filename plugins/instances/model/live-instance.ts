@@ -23,7 +23,8 @@ export class LiveInstance {
   /** why the last restore from its image failed */
   #imageProblem: string | undefined
   #derived: DerivedState
-  #view: InstanceView
+  /** made when somebody asks: most instances of a large host are at rest, and nobody does */
+  #view: InstanceView | undefined
   #json: KeptJson | undefined
   #deleted = false
   #health: Health | undefined
@@ -45,7 +46,6 @@ export class LiveInstance {
     this.#address = address
     this.#moved = moved
     this.#derived = this.#derive()
-    this.#view = viewOf(record, this.#derived, address())
   }
 
   get id (): string { return this.#record.id }
@@ -56,11 +56,15 @@ export class LiveInstance {
   get state (): InstanceState { return this.#derived.state }
   get health (): Health | undefined { return this.#health }
   get deleted (): boolean { return this.#deleted }
-  get view (): InstanceView { return this.#view }
+
+  get view (): InstanceView {
+    this.#view ??= viewOf(this.#record, this.#derived, this.#address(), this.#health)
+    return this.#view
+  }
 
   /** The view as JSON text. */
   get json (): KeptJson {
-    this.#json ??= new KeptJson(JSON.stringify(this.#view))
+    this.#json ??= new KeptJson(JSON.stringify(this.view))
     return this.#json
   }
 
@@ -164,7 +168,7 @@ export class LiveInstance {
   }
 
   #renew (): void {
-    this.#view = viewOf(this.#record, this.#derived, this.#address(), this.#health)
+    this.#view = undefined
     this.#json = undefined
   }
 

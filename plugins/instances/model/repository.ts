@@ -1,7 +1,7 @@
 // Reads and writes the rows of instances. The only file of this plugin that uses knex.
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal } from '../../../core/db/changes.ts'
+import { rowsInTurns } from '../../../core/db/rows-in-turns.ts'
 import { isDuplicate } from '../../../core/db/transaction.ts'
 import type { VmHandle } from '../../../core/library/hypervisor.ts'
 import { StaleInstance } from '../errors.ts'
@@ -32,7 +32,6 @@ interface Row {
 }
 
 const TABLE = 'instances_instances'
-const ROWS_AT_ONCE = 250
 
 /** What a VM of the server's own lacks to be an instance. */
 export type ClaimFacts = Pick<InstanceRecord, 'name' | 'createdAt' | 'image' | 'imageDigest' | 'spec'>
@@ -63,14 +62,7 @@ export function createRepository (database: Knex, hostId: string, journal?: Jour
 function rowsOf (database: Knex, changes: Changes): InstanceRepository {
   return {
     async onHost (hostId) {
-      const records: InstanceRecord[] = []
-      // A few rows at a time, with a turn of the event loop for others in between: SQLite answers at once, and there may be thousands of rows.
-      for (let rows: Row[] = [], after = ''; ; after = rows.at(-1)?.id ?? '') {
-        rows = await database<Row>(TABLE).where({ host_id: hostId }).where('id', '>', after).orderBy('id').limit(ROWS_AT_ONCE)
-        records.push(...rows.map(fromRow))
-        if (rows.length < ROWS_AT_ONCE) break
-        await turn()
-      }
+      const records = await rowsInTurns(() => database(TABLE).where({ host_id: hostId }), 'id', fromRow)
       return records.sort((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1))
     },
 
