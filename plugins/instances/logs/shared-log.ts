@@ -1,6 +1,7 @@
 // One log that many follow: it is read once, and each block goes to all who have come to its end.
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { rotatedPath } from '../folder/paths.ts'
 import type { LogReader, Place } from './log-reader.ts'
@@ -9,6 +10,7 @@ import type { LogReader, Place } from './log-reader.ts'
 const SAFETY_CHECK_MS = 1000
 /** A follower that is further behind reads alone again. */
 const MOST_WAITING_BYTES = 1024 * 1024
+const WOKEN_AT_ONCE = 100
 
 /** One follower of a log. */
 export class Follower {
@@ -98,15 +100,17 @@ export class SharedLog {
 
   async #give (block: Buffer): Promise<void> {
     const late: Follower[] = []
+    const served: Follower[] = []
     for (const follower of this.#followers) {
       if (follower.waitingBytes + block.length > MOST_WAITING_BYTES) late.push(follower)
       else {
         follower.waiting.push(block)
         follower.waitingBytes += block.length
-        follower.notify()
+        served.push(follower)
       }
     }
     this.#place = this.#reader.place
+    await wakeInTurns(served)
     for (const follower of late) {
       // At once: the blocks after this one are not for this follower.
       this.#followers.delete(follower)
@@ -127,6 +131,14 @@ export class SharedLog {
     const close = async (): Promise<void> => { await this.#reader.close() }
     // Not during a read. An error on closing a file that was only read says nothing.
     ;(this.#pumping ?? Promise.resolve()).then(close).catch(() => {})
+  }
+}
+
+/** All of a thousand followers awake at once would keep others waiting until the last of them has sent its block. */
+async function wakeInTurns (followers: readonly Follower[]): Promise<void> {
+  for (const [index, follower] of followers.entries()) {
+    if (index > 0 && index % WOKEN_AT_ONCE === 0) await turn()
+    follower.notify()
   }
 }
 

@@ -1,7 +1,7 @@
 // Many who follow one log: it is read once for all of them, and each gets every byte once, whenever he comes and however slow he is.
 import { appendFile, readdir, readlink, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { follow } from '../../../../plugins/instances/logs/follow.ts'
 import { Signal } from '../../../../core/jobs/signal.ts'
@@ -50,6 +50,22 @@ t.test('fifty have one open file, and each has each line once', async (t) => {
   await Promise.all(readings.map(async ({ done }) => { await done }))
   t.ok(readings.slice(1).every(({ text }) => text === 'first\nsecond\nthird\n'))
   await eventually('0 open', async () => await openFiles(folder) === 0)
+})
+
+t.test('while a line goes to a thousand, others have their turns', async (t) => {
+  const folder = t.testdir({ log: '' })
+  const path = join(folder, 'log')
+  const readings = Array.from({ length: 1000 }, () => read(path, 0))
+  await eventually('1 open', async () => await openFiles(folder) === 1)
+  await appendFile(path, 'line\n')
+  const served = new Set<number>()
+  while (!served.has(1000)) {
+    await turn()
+    served.add(readings.filter(({ text }) => text !== '').length)
+  }
+  t.ok([...served].filter((count) => count > 0 && count < 1000).length >= 5, `seen by ${[...served].join(', ')} followers`)
+  for (const { stop } of readings) stop()
+  await Promise.all(readings.map(async ({ done }) => { await done }))
 })
 
 t.test('who comes while it is written and rotated misses nothing and gets nothing twice', async (t) => {
