@@ -119,6 +119,9 @@ export interface Workload {
   readonly agent: boolean
 }
 
+/** What a rehearsed start has of the real one. */
+export type Rehearsal = Pick<Workload, 'kernelHeaders' | 'network'>
+
 export interface ExecSpec {
   readonly argv: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -251,9 +254,9 @@ export interface GuestLink {
   wake (identity?: GuestIdentity): Promise<void>
   /**
    * Lets a guest that waits for its workload rehearse a start on its current disks: drivers, mounts, a process, and back. Its only lasting
-   * effect is a faster start; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
+   * effects are a faster start, and the network that it was given; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
    */
-  rehearse (options?: Pick<Workload, 'kernelHeaders'>): Promise<void>
+  rehearse (options?: Rehearsal): Promise<void>
   /**
    * Mounts a volume, whose disk the VM already has, while the program runs. Resolves when it is mounted, also when it was mounted before. Rejects with `GuestRefusal` when it
    * cannot be mounted, and then it is not. Works without the agent. Not while the guest sleeps (errno 11) or ends (108).

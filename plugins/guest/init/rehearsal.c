@@ -41,6 +41,9 @@ static size_t write_run(const char *program, const struct fields *asked, uint8_t
   if (headers != NULL && headers->length < DISK_NAME_SIZE) write_field(&run, TAG_KERNEL_HEADERS, headers->bytes, headers->length);
   const struct field *entropy = fields_find(asked, TAG_ENTROPY);
   if (entropy != NULL && entropy->length <= ENTROPY_MAX) write_field(&run, TAG_ENTROPY, entropy->bytes, entropy->length);
+  // The device is the machine's own, so it has this configuration from now on, and the real start finds it so.
+  const struct field *network = fields_find(asked, TAG_NETWORK);
+  if (network != NULL) write_field(&run, TAG_NETWORK, network->bytes, network->length);
   return run.length;
 }
 
@@ -153,7 +156,8 @@ static bool may(const struct agent *agent, struct failure *failure) {
 
 void rehearsal_asked(struct agent *agent, uint32_t channel, const struct fields *fields) {
   struct failure failure = { 0 };
-  if (may(agent, &failure)) {
+  struct identity identity;
+  if (may(agent, &failure) && identity_parse(fields, &identity, &failure)) {
     agent->rehearsal.channel = channel;
     begin(agent, fields, &failure);
   }

@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { traced, type SpanOptions } from '../../../core/tracing/span.ts'
-import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, FollowLinks, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, FollowLinks, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, Rehearsal, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { connectTo } from './connect.ts'
@@ -98,7 +98,7 @@ export class StreamLink implements GuestLink, FrameSink {
     await this.#order('wake', encodeWake(identity, new Date()), WAKE_MS)
   }
 
-  async rehearse (options: Pick<Workload, 'kernelHeaders'> = {}): Promise<void> {
+  async rehearse (options: Rehearsal = {}): Promise<void> {
     await this.hello
     await this.#order('rehearse', encodeRehearse(options, new Date()), REHEARSE_MS)
   }

@@ -1,6 +1,6 @@
 // Writes the host's requests as fields, and reads the guest's answers.
 import { randomBytes } from 'node:crypto'
-import type { ExecResult, ExecSpec, GuestExit, GuestHello, GuestIdentity, GuestMount, GuestNetwork, GuestPhase, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ExecResult, ExecSpec, GuestExit, GuestHello, GuestIdentity, GuestMount, GuestNetwork, GuestPhase, PathFacts, PutSpec, Rehearsal, SleepOptions, Workload } from '../contract.ts'
 import { FieldReader, FieldWriter, Tag } from './fields.ts'
 import { DEFAULT_SLEEP_MS, MAX_PATH_BYTES } from './limits.ts'
 import { ProtocolViolation } from './violation.ts'
@@ -55,8 +55,8 @@ export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
   return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }
 
-export function encodeRehearse ({ kernelHeaders }: Pick<Workload, 'kernelHeaders'>, now: Date): Buffer {
-  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), {}, now).finish()
+export function encodeRehearse ({ kernelHeaders, network }: Rehearsal, now: Date): Buffer {
+  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), network === undefined ? {} : { network }, now).finish()
 }
 
 export function encodeMountRequest (mount: GuestMount): Buffer {

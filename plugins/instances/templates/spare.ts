@@ -13,6 +13,7 @@ import { isRefusal } from '../guest/guest-errors.ts'
 import { kernelHeadersOf } from '../guest/kernel-headers.ts'
 import { allDone } from '../operations/insert.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
+import { guestNetworkOf } from '../parts/address.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import type { Hidden, Spare, Template } from './contract.ts'
 import { makeHidden } from './hidden.ts'
@@ -124,7 +125,7 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     undo.add(() => { link.close() })
     const { imaging } = vm
     if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
-    if (options.rehearse) await rehearse(link, hidden, signal)
+    if (options.rehearse) await rehearse(context, link, hidden, signal)
     const spare = new SpareVm(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
     await spare.putOverlay()
     await imaging.pause()
@@ -155,9 +156,11 @@ async function restore (context: BaseContext, paths: TemplatePaths, { template, 
   return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, { signal })
 }
 
-async function rehearse (link: GuestLink, { record }: Hidden, signal: AbortSignal): Promise<void> {
+/** The VM keeps its address when it becomes an instance, so the guest has it from the rehearsal on. */
+async function rehearse (context: BaseContext, link: GuestLink, { record }: Hidden, signal: AbortSignal): Promise<void> {
+  const network = guestNetworkOf(context, record)
   try {
-    await unlessAborted(signal, link.rehearse(kernelHeadersOf(record.spec)))
+    await unlessAborted(signal, link.rehearse({ ...kernelHeadersOf(record.spec), ...network === undefined ? {} : { network } }))
   } catch (error) {
     // Any other error says nothing about guests.
     if (!isRefusal(error)) throw error

@@ -233,6 +233,7 @@ t.test('a spare VM has the network of the instance that it becomes, and all of i
   t.equal(id, spare.spec.id)
   t.match((await app.call('GET', '/instances/second')).body['network'], { ip: network.addresses.get(id)?.ip })
   t.match(spare.workload?.network, { mac: network.addresses.get(id)?.mac })
+  t.same(spare.rehearsedNetwork, spare.workload?.network, 'its guest has had that network since it rehearsed')
   await until(async () => await app.count('spares') === 1)
   const limited = await app.make('limited', { network: { bandwidth_upload: '1MB/s' } })
   t.equal(await app.wayOf(limited), 'from a template', 'a spare VM has no limits')

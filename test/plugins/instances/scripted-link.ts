@@ -55,9 +55,10 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
       vm.phase = 'running'
       await host.step('woken', vm)
     },
-    rehearse: async () => {
+    rehearse: async ({ network } = {}) => {
       await host.step('rehearse', vm)
       vm.rehearsals++
+      vm.rehearsedNetwork = network
       await host.step('rehearsed', vm)
     },
     mount: async (mount) => {

@@ -2,7 +2,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { Duplex } from 'node:stream'
 import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
-import type { ExecSpec, GuestExit, GuestIdentity, GuestMount, GuestPhase, PutSpec, Workload } from '../../../plugins/guest/contract.ts'
+import type { ExecSpec, GuestExit, GuestIdentity, GuestMount, GuestNetwork, GuestPhase, PutSpec, Workload } from '../../../plugins/guest/contract.ts'
 import type { DriverStep } from '../../hypervisor-fake/in-process/host.ts'
 import { Machine } from '../../hypervisor-fake/in-process/machine.ts'
 import type { EgressStep } from './scripted-egress.ts'
@@ -28,6 +28,8 @@ export class ScriptedVm extends Machine {
   /** devices of mounts that something in the guest uses */
   readonly busy = new Set<string>()
   rehearsals = 0
+  /** what the last rehearsal was told of the network */
+  rehearsedNetwork: GuestNetwork | undefined
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
   /** how many are connected to its guest */

@@ -48,6 +48,12 @@ static bool die(const struct workload *workload, struct cgroups *cgroups, struct
   return raise(SIGKILL) != 0;
 }
 
+// The identity of a machine with a network, as `run` would bring it.
+static bool prepare_connected(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  const struct network *network = &workload->identity.network;
+  return prepare(workload, cgroups, failure) && network->given && strcmp(network->mac, "02:00:00:00:00:01") == 0 && strcmp(network->address, "10.1.0.5/24") == 0;
+}
+
 static bool dawdle(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
   usleep(300000); // the time in which something else is to be asked
   return prepare(workload, cgroups, failure);
@@ -78,6 +84,22 @@ static uint32_t rehearse(void) {
   return client_open(&client, "rehearse", TAG_REALTIME_NS, 77L, TAG_ENTROPY, "seed", 0);
 }
 
+static uint32_t rehearse_connected(const char *mac) {
+  uint8_t bytes[128];
+  struct writer network = { .bytes = bytes, .capacity = sizeof bytes };
+  write_string(&network, TAG_MAC, mac);
+  write_string(&network, TAG_ADDRESS, "10.1.0.5/24");
+  uint8_t payload[256];
+  struct writer asked = { .bytes = payload, .capacity = sizeof payload };
+  write_string(&asked, TAG_KIND, "rehearse");
+  write_number(&asked, TAG_REALTIME_NS, 77);
+  write_string(&asked, TAG_ENTROPY, "seed");
+  write_field(&asked, TAG_NETWORK, network.bytes, network.length);
+  uint32_t channel = client.next_channel++;
+  client_send(&client, FRAME_OPEN, channel, 0, asked.bytes, asked.length);
+  return channel;
+}
+
 static bool answered(uint32_t channel, uint64_t error, const char *text) {
   client_answer(&client, channel, &answer, true, 5000);
   bool good = answer.ended && fields_number(&answer.fields, TAG_ERRNO, 0) == error &&
@@ -106,6 +128,16 @@ static void usual(void) {
   check(answered(rehearse(), EALREADY, "this guest has its workload already"), "and there is no rehearsal after that");
   end();
   check(noted(""), "nothing more was done");
+}
+
+// What a real guest does with it is the machine's; here it only reaches the start.
+static void network(void) {
+  static const struct rehearsal_place place = { .program = "/bin/echo", .prepare = prepare_connected, .clear = clear };
+  begin(&place);
+  check(answered(rehearse_connected("02:00:00:00:00:01"), 0, "") && noted("pc"), "a rehearsed start has the network that the real one will have");
+  check(answered(rehearse_connected("none"), EINVAL, "the machine's identity is malformed: mac") && noted(""), "one that is malformed is refused");
+  check(phase_is("waiting"), "and the guest waits");
+  end();
 }
 
 static void failures(void) {
@@ -156,6 +188,7 @@ int main(void) {
   if (fd < 0) abort();
   close(fd);
   usual();
+  network();
   failures();
   meanwhile();
   unlink(trace);

@@ -137,7 +137,7 @@ t.test('wake carries the time of the moment at which the guest is there, fresh e
   guest.link.close()
 })
 
-t.test('rehearse carries time and fresh entropy and nothing else, and rejects with the guest\'s reason', async (t) => {
+t.test('rehearse carries time, fresh entropy and the network that it is given, and rejects with the guest\'s reason', async (t) => {
   const guest = new ScriptedGuest()
   const saidHelloMs = Date.now()
   const rehearsed = guest.link.rehearse()
@@ -147,8 +147,9 @@ t.test('rehearse carries time and fresh entropy and nothing else, and rejects wi
   t.same([14, 42, 48].map((tag) => readField(payload, tag)), [undefined, undefined, undefined])
   guest.send(frame(7, channel, 0))
   await rehearsed
-  const refused = guest.link.rehearse()
+  const refused = guest.link.rehearse({ network: { mac: '02:00:00:00:00:01', address: '10.1.0.5/24', gateway: '10.1.0.1', dns: ['10.1.0.1'] } })
   const second = await guest.seen((one) => one.type === 2 && one.channel !== channel)
+  t.same([43, 44, 45, 46].map((tag) => readField(readField(second.payload, 42) ?? Buffer.alloc(0), tag)?.toString()), ['02:00:00:00:00:01', '10.1.0.5/24', '10.1.0.1', '10.1.0.1'], 'the network of the start, when it is named')
   guest.send(frame(7, second.channel, 0, refusal('this guest has its workload already', 114)))
   await t.rejects(refused, { code: 'guest_refused', errno: 114, message: 'this guest has its workload already' })
   guest.link.close()
