@@ -1,5 +1,6 @@
 // The agent: the host's frames become channels, the program and its end; runs as first process or, in tests, on a socket.
 #include "agent.h"
+#include "boot-id.h"
 #include "clock.h"
 #include "ending.h"
 #include "exec.h"
@@ -260,6 +261,7 @@ void agent_run(struct agent *agent) {
     uint64_t next = update(agent);
     connection_flush(&agent->connection);
     if (agent->end_step == END_DONE) break;
+    if (agent->phase == PHASE_RUNNING) boot_id_remember();
     // There is no event for room that our own write has made.
     busy = busy || connection_may_read(&agent->connection) || (!had_room && connection_has_room(&agent->connection));
     struct epoll_event events[EVENTS_PER_TURN];

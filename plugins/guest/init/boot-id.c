@@ -17,7 +17,7 @@
 
 #define KERNEL_ID "sys/kernel/random/boot_id"
 
-static char own[BOOT_ID_SIZE]; // what to show in the place of the kernel's
+static char own[BOOT_ID_SIZE]; // what to show in the place of the kernel's, or the kernel's, which never changes
 static int cover = -1;         // a file of the first root, to lie over the kernel's
 static int covered = -1;       // the kernel's in the program's /proc
 static bool laid;
@@ -77,4 +77,11 @@ void boot_id_read(char id[BOOT_ID_SIZE]) {
   ssize_t length = fd < 0 ? 0 : read(fd, id, BOOT_ID_SIZE - 1);
   if (fd >= 0) close(fd);
   id[length > 0 ? length : 0] = 0;
+}
+
+void boot_id_remember(void) {
+  if (own[0] != 0) return;
+  char id[BOOT_ID_SIZE];
+  boot_id_read(id);
+  memcpy(own, id, BOOT_ID_SIZE);
 }

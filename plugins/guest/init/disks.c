@@ -125,14 +125,13 @@ static void source_of(const char *name, char *path, size_t size) {
   snprintf(path, size, "dev/%s", name);
 }
 
-bool disk_mount(int uevents, const char *device, const char *folder, const char *type, unsigned long flags, const char *options,
-                struct failure *failure) {
+bool disk_mount(const char *device, const char *folder, const char *type, unsigned long flags, const char *options, struct failure *failure) {
   char name[DISK_NAME_SIZE], source[DISK_NAME_SIZE + 8];
   struct sought sought = { device, name };
   folder_make(folder, 0755);
   if (!disk_find(device, name)) {
     if (device[0] != '/') look_for_more();
-    if (!uevents_wait(uevents, "/block/", is_found, &sought, DEVICE_WAIT_MS)) {
+    if (!uevents_wait("/block/", is_found, &sought, DEVICE_WAIT_MS)) {
       return fail(failure, ENODEV, EXIT_BOOT_FAILED, "the disk %s is missing", device);
     }
   }

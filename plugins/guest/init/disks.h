@@ -23,8 +23,7 @@ const char *disk_label(const char *device);
 // The kernel's name of it (`sdb`); false when there is none now.
 bool disk_find(const char *device, char name[DISK_NAME_SIZE]);
 // Mounts it, after waiting for it if necessary. The folder is made. Paths are relative to the working folder, which is the first root.
-bool disk_mount(int uevents, const char *device, const char *folder, const char *type, unsigned long flags, const char *options,
-                struct failure *failure);
+bool disk_mount(const char *device, const char *folder, const char *type, unsigned long flags, const char *options, struct failure *failure);
 // Mounts `lower` and the disk mounted at `disk` as one tree at `target`, all relative to the working folder; `lowest` is below `lower`, and may be NULL.
 bool disk_join(const char *lower, const char *lowest, const char *disk, const char *target, struct failure *failure);
 // Whether anything in the machine has it mounted or opened.

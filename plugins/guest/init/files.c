@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PIECE = 4096 };
+
 bool write_all(int fd, const void *bytes, size_t length) {
   const char *from = bytes;
   while (length > 0) {
@@ -21,16 +23,30 @@ bool write_all(int fd, const void *bytes, size_t length) {
   return true;
 }
 
-static ssize_t read_full(int fd, char *into, size_t limit) {
-  size_t have = 0;
-  while (have < limit) {
-    ssize_t got = read(fd, into + have, limit - have);
+// Into memory that grows with the file: most are small, and much memory at once would come from the kernel and go back to it. Files of the kernel do not know their size.
+static char *read_growing(int fd, size_t limit, size_t *length) {
+  size_t room = limit < PIECE ? limit : PIECE, have = 0;
+  char *text = malloc(room + 1);
+  while (text != NULL) {
+    ssize_t got = read(fd, text + have, room - have);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    if (got == 0) break;
+    if (got < 0) break;
     have += (size_t)got;
+    if (got == 0 || have == limit) {
+      text[have] = 0;
+      *length = have;
+      return text;
+    }
+    if (have < room) continue;
+    room = room > limit / 2 ? limit : room * 2;
+    char *larger = realloc(text, room + 1);
+    if (larger == NULL) break;
+    text = larger;
   }
-  return (ssize_t)have;
+  int error = errno;
+  free(text);
+  errno = error;
+  return NULL;
 }
 
 char *file_read_at(int folder, const char *path, size_t limit, size_t *length) {
@@ -38,17 +54,9 @@ char *file_read_at(int folder, const char *path, size_t limit, size_t *length) {
   if (fd < 0) return NULL;
   struct stat facts;
   char *text = NULL;
+  size_t have = 0;
   if (fstat(fd, &facts) == 0 && !S_ISREG(facts.st_mode)) errno = EINVAL;
-  else if ((text = malloc(limit + 1)) != NULL) {
-    ssize_t got = read_full(fd, text, limit);
-    if (got < 0) {
-      free(text);
-      text = NULL;
-    } else {
-      text[got] = 0;
-      if (length != NULL) *length = (size_t)got;
-    }
-  }
+  else if ((text = read_growing(fd, limit, &have)) != NULL && length != NULL) *length = have;
   int error = errno;
   close(fd);
   errno = error;

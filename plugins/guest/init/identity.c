@@ -86,6 +86,16 @@ static bool set_clock(uint64_t realtime_ns, struct failure *failure) {
   return fail(failure, errno, EXIT_BOOT_FAILED, "the clock cannot be set: %s", strerror(errno));
 }
 
+static int random_device = -1;
+
+static int open_random(void) {
+  return open("/dev/random", O_RDWR | O_CLOEXEC | O_NOCTTY);
+}
+
+void identity_prepare(void) {
+  random_device = open_random();
+}
+
 // Also reseeds, since clones share the generator's state and would produce the same numbers for minutes.
 static bool add_entropy(const uint8_t *bytes, size_t length, struct failure *failure) {
   struct {
@@ -93,7 +103,7 @@ static bool add_entropy(const uint8_t *bytes, size_t length, struct failure *fai
     uint8_t bytes[ENTROPY_MAX];
   } pool;
   if (length == 0) return true;
-  int fd = open("/dev/random", O_RDWR | O_CLOEXEC | O_NOCTTY);
+  int fd = random_device >= 0 ? random_device : open_random();
   if (fd < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "/dev/random: %s", strerror(errno));
   pool.info.entropy_count = (int)length * 8;
   pool.info.buf_size = (int)length;
@@ -101,7 +111,7 @@ static bool add_entropy(const uint8_t *bytes, size_t length, struct failure *fai
   bool good = ioctl(fd, RNDADDENTROPY, &pool) == 0 && ioctl(fd, RNDRESEEDCRNG) == 0;
   if (!good) fail(failure, errno, EXIT_BOOT_FAILED, "the random generator cannot be reseeded: %s", strerror(errno));
   explicit_bzero(&pool, sizeof pool);
-  close(fd);
+  if (fd != random_device) close(fd);
   return good;
 }
 

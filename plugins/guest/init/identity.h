@@ -31,6 +31,8 @@ struct identity {
   struct network network;
 };
 
+// Opens early what every `run` and `wake` needs.
+void identity_prepare(void);
 // Reads the fields of a `run` or `wake`. Everything is validated here, before anything is applied.
 bool identity_parse(const struct fields *fields, struct identity *identity, struct failure *failure);
 // Overwrites the machine's identity with the fields that a later message has.

@@ -16,7 +16,6 @@
 #include "spawn.h"
 #include "system-files.h"
 #include "trust-place.h"
-#include "uevents.h"
 #include "virtio.h"
 #include "volumes.h"
 #include "vsock.h"
@@ -33,7 +32,6 @@
 
 static struct agent agent;
 static struct ports ports;
-static int uevents;
 static struct cgroups groups;
 
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
@@ -43,9 +41,7 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   if (!identity_apply(&workload->identity, failure)) return false;
   boot_id_settle();
   *cgroups = groups;
-  if (!mounts_enter_root(workload, uevents, failure)) return false;
-  close(uevents);
-  uevents = -1;
+  if (!mounts_enter_root(workload, failure)) return false;
   system_files_make();
   boot_id_place();
   names_write(&workload->identity);
@@ -55,7 +51,6 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
 
 // For a rehearsal: the same, with a control group that can be removed again, and a program.
 static bool prepare_rehearsal(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  uevents = uevents_open();
   if (!prepare(workload, cgroups, failure)) return false;
   cgroups->program = cgroups_open(groups.root, "rehearsal");
   return rehearsal_program_place(failure);
@@ -80,7 +75,8 @@ static void prepare_early(void) {
   mounts_make_folders();
   system_files_prepare();
   cgroups_make(&groups, "/sys/fs/cgroup");
-  if (!network_loopback(&problem)) log_problem("%s", problem.message);
+  if (!network_loopback(&problem) || !network_prepare(&problem)) log_problem("%s", problem.message);
+  identity_prepare();
 }
 
 static void power_off(void) {
@@ -121,9 +117,6 @@ static void settle(void) {
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (int fd = 0; fd <= 2; fd++) close(fd);
   if (open("/dev/null", O_RDWR) != 0 || dup(0) != 1 || dup(0) != 2) log_problem("no /dev/null: %s", strerror(errno));
-  int adjust = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (adjust >= 0 && write(adjust, "-1000", 5) < 0) log_problem("oom_score_adj: %s", strerror(errno));
-  if (adjust >= 0) close(adjust);
   prctl(PR_SET_DUMPABLE, 0);
 }
 
@@ -135,13 +128,12 @@ int main(int argc, char **argv) {
     return write(STDERR_FILENO, message, sizeof message - 1) < 0 ? 2 : 1;
   }
   settle();
-  uevents = uevents_open();
   bool vsock = boot_word("berth.ports=vsock");
   modules_load(disks_initrd, "modules.early");
   if (vsock) modules_load(disks_initrd, "modules.vsock");
   prepare_early();
   boot_id_begin();
-  bool opened = vsock ? call_over_vsock() : ports_open(&ports, uevents);
+  bool opened = vsock ? call_over_vsock() : ports_open(&ports);
   if (!opened || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {
     log_problem("the agent cannot be started");
     struct ending ending = { .exit_code = EXIT_BOOT_FAILED, .error = "the guest did not find its port to the host" };

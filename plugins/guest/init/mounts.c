@@ -39,11 +39,11 @@ void mounts_make_folders(void) {
   mkdir("/headers", 0755);
 }
 
-static bool mount_root(const char *headers, int uevents, struct failure *failure) {
-  if (!disk_mount(uevents, "/dev/vda", "/image", "erofs", MS_RDONLY, NULL, failure)) return false;
-  if (!disk_mount(uevents, "/dev/vdb", "/overlay", "ext4", 0, DISK_WRITABLE, failure)) return false;
+static bool mount_root(const char *headers, struct failure *failure) {
+  if (!disk_mount("/dev/vda", "/image", "erofs", MS_RDONLY, NULL, failure)) return false;
+  if (!disk_mount("/dev/vdb", "/overlay", "ext4", 0, DISK_WRITABLE, failure)) return false;
   own_disk = open("/overlay", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (headers != NULL && !disk_mount(uevents, headers, "/headers", "erofs", MS_RDONLY, NULL, failure)) return false;
+  if (headers != NULL && !disk_mount(headers, "/headers", "erofs", MS_RDONLY, NULL, failure)) return false;
   return disk_join("/image", headers == NULL ? NULL : "/headers", "/overlay", "/merged", failure);
 }
 
@@ -54,11 +54,11 @@ static bool switch_root(struct failure *failure) {
   return fail(failure, errno, EXIT_BOOT_FAILED, "the root cannot be entered: %s", strerror(errno));
 }
 
-bool mounts_enter_root(const struct workload *workload, int uevents, struct failure *failure) {
+bool mounts_enter_root(const struct workload *workload, struct failure *failure) {
   int volumes[WORKLOAD_MOUNTS_MAX];
-  if (!mount_root(workload->kernel_headers, uevents, failure)) return false;
+  if (!mount_root(workload->kernel_headers, failure)) return false;
   for (size_t i = 0; i < workload->volume_count; i++) {
-    volumes[i] = volume_stage(&workload->volumes[i], uevents, failure);
+    volumes[i] = volume_stage(&workload->volumes[i], failure);
     if (volumes[i] < 0) return false;
   }
   if (!switch_root(failure)) return false;

@@ -10,7 +10,7 @@ void mounts_early(void);
 // Where the disks will be mounted.
 void mounts_make_folders(void);
 // Mounts image, overlay, the kernel's headers and volumes, and makes them the root of this process.
-bool mounts_enter_root(const struct workload *workload, int uevents, struct failure *failure);
+bool mounts_enter_root(const struct workload *workload, struct failure *failure);
 // Whether the instance's own disk has a version of its own of this path of the image.
 bool mounts_overlay_has(const char *path);
 // Opens a folder of the root (`etc`), also while an untrusted program runs: neither a link nor a mount of the program

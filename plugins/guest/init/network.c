@@ -20,8 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// How many old addresses or routes are removed at most.
-enum { OLD_MAX = 64 };
+// How many old addresses or routes are removed at most; the largest number of a device that is looked at; points of the right device.
+enum { OLD_MAX = 64, NUMBER_MAX = 64, SURE = 4 };
+
+// The only device, which is up and silent, and has no address: no program has run yet. Empty: unknown.
+static char ready[IFNAMSIZ];
 
 bool network_parse_address(const char *text, uint32_t *address, uint32_t *mask) {
   const char *slash = strchr(text, '/');
@@ -94,20 +97,22 @@ static int likelihood(int control, const char *name, const uint8_t *mac) {
   return mac != NULL && memcmp(request.ifr_hwaddr.sa_data, mac, 6) == 0 ? points + 2 : points;
 }
 
-// The first of the most likely devices; false without any.
-static bool find_device(int control, const char *mac_text, char name[IFNAMSIZ]) {
+// The first of the most likely devices; the number of candidates. They are asked for by number: a list would come from a socket of its own, which costs a clone
+// as much as all the rest. The machine's device has one of the first numbers, however many the program has made.
+static int find_device(int control, const char *mac_text, char name[IFNAMSIZ]) {
   uint8_t mac[6];
   bool by_mac = network_parse_mac(mac_text, mac);
-  int best = 0;
-  struct if_nameindex *devices = if_nameindex();
-  for (struct if_nameindex *device = devices; device != NULL && device->if_index != 0; device++) {
-    int points = likelihood(control, device->if_name, by_mac ? mac : NULL);
+  int best = 0, count = 0;
+  for (int index = 1; index <= NUMBER_MAX && best < SURE; index++) {
+    struct ifreq request = { .ifr_ifindex = index };
+    if (ioctl(control, SIOCGIFNAME, &request) < 0) continue;
+    int points = likelihood(control, request.ifr_name, by_mac ? mac : NULL);
+    if (points > 0) count++;
     if (points <= best) continue;
     best = points;
-    snprintf(name, IFNAMSIZ, "%s", device->if_name);
+    snprintf(name, IFNAMSIZ, "%s", request.ifr_name);
   }
-  if (devices != NULL) if_freenameindex(devices);
-  return best > 0;
+  return count;
 }
 
 static bool has_mac(struct control *control, const char *text) {
@@ -123,6 +128,9 @@ static void set_mac(struct control *control, const char *text) {
   if (!network_parse_mac(text, mac)) return;
   request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
   memcpy(request.ifr_hwaddr.sa_data, mac, sizeof mac);
+  // Virtio's device takes another address while it is up; others must be down.
+  if (ioctl(control->fd, SIOCSIFHWADDR, &request) == 0) return;
+  set_flags(control, 0, IFF_UP);
   change(control, SIOCSIFHWADDR, &request, "hardware address");
 }
 
@@ -196,12 +204,12 @@ static void silence_ipv6(const char *name) {
   if (error != 0 && error != ENOENT) log_problem("IPv6 of %s: %s", name, strerror(error));
 }
 
-// Brought down first when anything differs: the hardware address of an active device cannot change, and going down drops its routes, and the IPv6
-// addresses that were made from the old hardware address. A device that already has this configuration is left alone, with its connections.
-static void configure(struct control *control, const struct network *network) {
-  silence_ipv6(control->name);
+// Brought down first when anything differs: going down drops its routes, and the IPv6 addresses that were made from the old hardware address. A device that
+// already has this configuration is left alone, with its connections.
+static void configure(struct control *control, const struct network *network, bool fresh) {
+  if (!fresh) silence_ipv6(control->name);
   if (!has_mac(control, network->mac) || !has_address(control, network->address)) {
-    set_flags(control, 0, IFF_UP);
+    if (!fresh) set_flags(control, 0, IFF_UP);
     if (!has_mac(control, network->mac)) set_mac(control, network->mac);
     if (network->address[0] != 0) {
       drop_addresses(control);
@@ -209,26 +217,49 @@ static void configure(struct control *control, const struct network *network) {
     }
   }
   set_flags(control, IFF_UP, 0);
-  // A change of this flag makes the kernel forget the device's neighbours, of both families: another host has others.
-  set_flags(control, IFF_NOARP, 0);
-  set_flags(control, 0, IFF_NOARP);
+  if (!fresh) {
+    // A change of this flag makes the kernel forget the device's neighbours, of both families: another host has others.
+    set_flags(control, IFF_NOARP, 0);
+    set_flags(control, 0, IFF_NOARP);
+  }
   if (network->gateway[0] != 0) set_gateway(control, network->gateway);
+}
+
+static bool open_control(struct control *control, struct failure *failure) {
+  control->failure = failure;
+  control->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  return control->fd >= 0 || fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
 }
 
 bool network_apply(const struct network *network, struct failure *failure) {
   if (!network->given) return true;
   char name[IFNAMSIZ];
-  struct control control = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), .name = name, .failure = failure };
-  if (control.fd < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
-  if (find_device(control.fd, network->mac, name)) configure(&control, network);
+  bool fresh = ready[0] != 0;
+  struct control control = { .name = fresh ? ready : name };
+  if (!open_control(&control, failure)) return false;
+  if (fresh || find_device(control.fd, network->mac, name) > 0) configure(&control, network, fresh);
   else control.failed = !fail(failure, ENODEV, EXIT_BOOT_FAILED, "network: there is no network device");
+  ready[0] = 0;
+  close(control.fd);
+  return !control.failed;
+}
+
+bool network_prepare(struct failure *failure) {
+  char name[IFNAMSIZ];
+  struct control control = { .name = name };
+  if (!open_control(&control, failure)) return false;
+  if (find_device(control.fd, "", name) == 1) {
+    silence_ipv6(name);
+    set_flags(&control, IFF_UP, 0);
+    if (!control.failed) memcpy(ready, name, IFNAMSIZ);
+  }
   close(control.fd);
   return !control.failed;
 }
 
 bool network_loopback(struct failure *failure) {
-  struct control control = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), .name = "lo", .failure = failure };
-  if (control.fd < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
+  struct control control = { .name = "lo" };
+  if (!open_control(&control, failure)) return false;
   set_flags(&control, IFF_UP, 0);
   close(control.fd);
   return !control.failed;

@@ -52,9 +52,9 @@ static bool all_open(void *owner) {
   return ports->agent >= 0 && ports->output >= 0 && ports->report >= 0;
 }
 
-bool ports_open(struct ports *ports, int uevents) {
+bool ports_open(struct ports *ports) {
   *ports = (struct ports){ -1, -1, -1 };
-  if (!uevents_wait(uevents, "/virtio-ports/", all_open, ports, PORTS_WAIT_MS)) {
+  if (!uevents_wait("/virtio-ports/", all_open, ports, PORTS_WAIT_MS)) {
     log_problem("not every port was found: agent %d, output %d, report %d", ports->agent >= 0, ports->output >= 0, ports->report >= 0);
   }
   return ports->agent >= 0;

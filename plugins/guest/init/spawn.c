@@ -46,6 +46,7 @@ static void own_descriptors(const struct spawn *spawn, const struct account *acc
   for (int fd = 0; fd <= 2; fd++) {
     struct stat facts;
     if (fstat(fd, &facts) < 0) continue;
+    if (S_ISFIFO(facts.st_mode) && facts.st_uid == account->uid && facts.st_gid == account->gid) continue;
     if (S_ISFIFO(facts.st_mode)) fchown(fd, account->uid, account->gid);
     else if (spawn->tty) fchown(fd, account->uid, TTY_GROUP);
   }
@@ -186,7 +187,6 @@ pid_t spawn_start(const struct spawn *spawn, int *status) {
   pid_t pid = fork_at(spawn);
   if (pid == 0) {
     setsid();
-    if (proc_folder >= 0) file_write(proc_folder, "self/oom_score_adj", "0");
     child_descriptors(spawn->input, spawn->output, spawn->error, ends[1]);
     struct failure failure = { 0 };
     child(spawn, &failure);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int uevents_open(void) {
+static int open_announcements(void) {
   int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
   struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
   if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
@@ -30,7 +30,7 @@ static bool heard(int uevents, const char *part) {
   }
 }
 
-bool uevents_wait(int uevents, const char *part, bool (*ready)(void *), void *owner, int limit_ms) {
+static bool listen_until(int uevents, const char *part, bool (*ready)(void *), void *owner, int limit_ms) {
   uint64_t end = clock_ms() + (uint64_t)limit_ms;
   while (!ready(owner)) {
     do {
@@ -41,4 +41,12 @@ bool uevents_wait(int uevents, const char *part, bool (*ready)(void *), void *ow
     } while (!heard(uevents, part));
   }
   return true;
+}
+
+bool uevents_wait(const char *part, bool (*ready)(void *), void *owner, int limit_ms) {
+  if (ready(owner)) return true;
+  int uevents = open_announcements();
+  bool came = listen_until(uevents, part, ready, owner, limit_ms);
+  if (uevents >= 0) close(uevents);
+  return came;
 }

@@ -4,9 +4,8 @@
 
 #include <stdbool.h>
 
-// Must be opened before the device can be announced. -1 when there is no such socket.
-int uevents_open(void);
-// Waits until `ready` returns true, calling it again after each announcement that contains `part`; false after `limit_ms`.
-bool uevents_wait(int uevents, const char *part, bool (*ready)(void *owner), void *owner, int limit_ms);
+// Waits until `ready` returns true, calling it again after each announcement that contains `part`; false after `limit_ms`. Listens only when it is not true at once:
+// while somebody listens the kernel writes each announcement out.
+bool uevents_wait(const char *part, bool (*ready)(void *owner), void *owner, int limit_ms);
 
 #endif

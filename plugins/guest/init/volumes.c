@@ -3,7 +3,6 @@
 #include "disks.h"
 #include "files.h"
 #include "protocol.h"
-#include "uevents.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -36,16 +35,16 @@ static void clear_stage(const struct volume *volume) {
   }
 }
 
-static bool mount_parts(const struct volume *volume, int uevents, struct failure *failure) {
+static bool mount_parts(const struct volume *volume, struct failure *failure) {
   char disk[FOLDER_SIZE], upper[FOLDER_SIZE], merged[FOLDER_SIZE];
   stage_folder(volume, "disk", disk);
   bool readonly = volume->readonly || volume->overlay_device != NULL;
   // noload: a journal must not be replayed onto a read-only disk. The host has made sure that there is nothing to replay.
-  if (!disk_mount(uevents, volume->device, disk, "ext4", readonly ? MS_RDONLY : 0, readonly ? "noload" : DISK_WRITABLE, failure)) return false;
+  if (!disk_mount(volume->device, disk, "ext4", readonly ? MS_RDONLY : 0, readonly ? "noload" : DISK_WRITABLE, failure)) return false;
   if (volume->overlay_device == NULL) return true;
   stage_folder(volume, "overlay", upper);
   stage_folder(volume, "merged", merged);
-  if (!disk_mount(uevents, volume->overlay_device, upper, "ext4", 0, DISK_WRITABLE, failure)) return false;
+  if (!disk_mount(volume->overlay_device, upper, "ext4", 0, DISK_WRITABLE, failure)) return false;
   if (!disk_join(disk, NULL, upper, merged, failure)) return false;
   // The overlay holds both mounts; they end with it.
   umount2(upper, MNT_DETACH);
@@ -53,11 +52,11 @@ static bool mount_parts(const struct volume *volume, int uevents, struct failure
   return true;
 }
 
-int volume_stage(const struct volume *volume, int uevents, struct failure *failure) {
+int volume_stage(const struct volume *volume, struct failure *failure) {
   char root[FOLDER_SIZE];
   stage_folder(volume, volume->overlay_device == NULL ? "disk" : "merged", root);
   int fd = -1;
-  if (mount_parts(volume, uevents, failure)) {
+  if (mount_parts(volume, failure)) {
     fd = (int)syscall(SYS_open_tree, AT_FDCWD, root, O_CLOEXEC);
     if (fd < 0) fail(failure, errno, EXIT_BOOT_FAILED, "the volume for %s cannot be taken: %s", volume->path, strerror(errno));
   }
@@ -80,9 +79,7 @@ static dev_t mounted_at(const char *path) {
 
 bool volume_mount(const struct volume *volume, dev_t *place, struct failure *failure) {
   if (fchdir(disks_initrd) < 0) return fail(failure, errno, NO_EXIT, "the first root cannot be entered: %s", strerror(errno));
-  int uevents = uevents_open();
-  int fd = volume_stage(volume, uevents, failure);
-  if (uevents >= 0) close(uevents);
+  int fd = volume_stage(volume, failure);
   if (fd < 0) return false;
   struct stat facts;
   bool placed = fstat(fd, &facts) == 0 && volume_place(volume, fd, failure);

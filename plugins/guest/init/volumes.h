@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 // Mounts a volume outside of the root that is (to be) entered and returns a descriptor of it: inside, links of the image could lead anywhere.
-int volume_stage(const struct volume *volume, int uevents, struct failure *failure);
+int volume_stage(const struct volume *volume, struct failure *failure);
 // Moves it to its path in the current root. Closes the descriptor.
 bool volume_place(const struct volume *volume, int fd, struct failure *failure);
 

@@ -40,7 +40,6 @@ static bool open_pipe(bool wanted, bool reading, int *ours, int *theirs) {
 static pid_t start(enum worker_kind kind, const struct fields *fields, const int theirs[3]) {
   pid_t pid = fork();
   if (pid != 0) return pid;
-  if (proc_folder >= 0) file_write(proc_folder, "self/oom_score_adj", "0");
   child_descriptors(theirs[0], theirs[1], -1, theirs[2]);
   child_signals();
   work(kind, fields);

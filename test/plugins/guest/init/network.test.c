@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char said[8192];
@@ -63,6 +65,44 @@ static int error_of(int connected) {
   return recv(connected, &byte, 1, MSG_DONTWAIT) < 0 ? errno : 0;
 }
 
+// Somebody in another network namespace, for the other end of a pair.
+static pid_t neighbour(void) {
+  int ends[2];
+  char byte;
+  if (pipe(ends) < 0) abort();
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (unshare(CLONE_NEWNET) == 0 && write(ends[1], "r", 1) == 1) pause();
+    _exit(1);
+  }
+  close(ends[1]);
+  if (read(ends[0], &byte, 1) != 1) abort();
+  close(ends[0]);
+  return pid;
+}
+
+// A machine's only device, as the boot finds it.
+static void prepared(void) {
+  struct failure failure = { 0 };
+  char command[160];
+  check(network_prepare(&failure), "no device to prepare is no failure");
+  pid_t other = neighbour();
+  snprintf(command, sizeof command, "ip link add eth0 index 9 address 02:00:00:00:00:99 type veth peer name other netns %d 2>&1 && echo made", (int)other);
+  if (!has(command, "made")) {
+    check(true, "skipped: this kernel makes no devices of its own");
+    kill(other, SIGKILL);
+    return;
+  }
+  check(network_prepare(&failure) && has("ip link show eth0", ",UP") && !has("ip addr show eth0", "inet"), "the only device is brought up without any address");
+  check(apply("02:00:00:00:00:01", "10.1.0.5/24", "10.1.0.1", &failure) && has("ip addr show eth0", "02:00:00:00:00:01") && has("ip -4 addr show eth0", "10.1.0.5/24 brd 10.1.0.255") &&
+        has("ip route", "default via 10.1.0.1 dev eth0") && has("ip link show eth0", ",UP"), "and is given what the host says");
+  shell("ip route add 192.0.2.0/24 dev eth0");
+  check(apply("02:00:00:00:00:02", "10.1.0.6/24", "10.1.0.1", &failure) && !has("ip route", "192.0.2.0") && has("ip -4 addr show eth0", "10.1.0.6/24"), "another network then leaves nothing of the first");
+  shell("ip link delete eth0");
+  kill(other, SIGKILL);
+  waitpid(other, NULL, 0);
+}
+
 int main(void) {
   struct failure failure = { 0 };
   if (unshare(CLONE_NEWNET) < 0) {
@@ -72,6 +112,7 @@ int main(void) {
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   check(network_loopback(&failure) && has("ip link show lo", "LOOPBACK,UP"), "the loopback device is brought up");
   check(!apply("02:00:00:00:00:01", "10.1.0.5/24", "10.1.0.1", &failure) && failure.error == ENODEV && strstr(failure.message, "there is no network device") != NULL, "a device that is absent is said to be");
+  prepared();
   struct network none = { 0 };
   check(network_apply(&none, &failure), "no network needs no device");
   if (!has("ip link add eth0 index 10 address 02:00:00:00:00:99 type veth peer name other index 11 && ip link set other up && echo made", "made")) {
