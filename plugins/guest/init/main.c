@@ -90,7 +90,7 @@ static void power_off(void) {
 }
 
 static const struct rehearsal_place place = {
-  .namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, .program = REHEARSAL_PROGRAM, .prepare = prepare_rehearsal, .clear = clear_rehearsal,
+  .namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, .program = REHEARSAL_PROGRAM, .prepare = prepare_rehearsal, .leave = rehearsal_program_wipe, .clear = clear_rehearsal,
 };
 static const struct init_place init_place = { .make_root = init_root_make, .started = boot_id_place };
 static struct platform platform = {

@@ -21,8 +21,12 @@
 #include <unistd.h>
 
 #define SCRIPT "/rehearsal.sh"
+// Of the image, which may have none.
+#define DATA "/rehearsal.data"
 
-enum { PART = 65536 };
+enum { PART = 65536, PAGE = 4096 };
+
+static bool copied;
 
 static bool copy_self(void) {
   struct stat facts;
@@ -50,8 +54,21 @@ static bool write_script(void) {
 }
 
 bool rehearsal_program_place(struct failure *failure) {
-  if ((access(REHEARSAL_PROGRAM, X_OK) == 0 || copy_self()) && write_script()) return true;
+  if ((access(REHEARSAL_PROGRAM, X_OK) == 0 || (copied = copy_self())) && write_script()) return true;
   return fail(failure, errno, EXIT_BOOT_FAILED, "the rehearsal's program cannot be made: %s", strerror(errno));
+}
+
+void rehearsal_program_wipe(void) {
+  static const char zeros[PART];
+  struct stat facts;
+  int fd = copied ? open(REHEARSAL_PROGRAM, O_WRONLY | O_CLOEXEC) : -1;
+  if (fd < 0) return;
+  for (off_t left = fstat(fd, &facts) == 0 ? facts.st_size : 0; left > 0; left -= PART) {
+    if (!write_all(fd, zeros, left < PART ? (size_t)left : PART)) break;
+  }
+  close(fd);
+  // The next rehearsal on this disk makes another one.
+  unlink(REHEARSAL_PROGRAM);
 }
 
 static void read_folder(const char *path) {
@@ -78,6 +95,24 @@ static void map_files(void) {
   if (memory == MAP_FAILED) return;
   memset(memory, 1, 4 * PART);
   munmap(memory, 4 * PART);
+}
+
+// As a program does with its own file, none of which is in memory yet: first in order, so that the kernel reads ahead, then here and there.
+static void read_image(void) {
+  char head[832];
+  struct stat facts;
+  int fd = open(DATA, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (read(fd, head, sizeof head) > 0 && fstat(fd, &facts) == 0 && facts.st_size >= 2 * PART) {
+    size_t size = (size_t)facts.st_size;
+    volatile char *whole = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (whole != MAP_FAILED) {
+      for (size_t at = 0; at < size / 2; at += PAGE) (void)whole[at];
+      for (size_t at = size - PAGE; at >= size / 2; at -= PART / 2) (void)whole[at];
+      munmap((void *)whole, size);
+    }
+  }
+  close(fd);
 }
 
 static void look_around(void) {
@@ -146,6 +181,7 @@ static bool run_script(void) {
 int rehearsal_program_run(const char *argument) {
   if (strcmp(argument, "scene") == 0) return write_all(STDOUT_FILENO, "scene\n", 6) ? 0 : 1;
   if (strcmp(argument, "rehearsal") != 0) return -1;
+  read_image();
   map_files();
   look_around();
   wait_a_little();

@@ -80,6 +80,7 @@ static bool act(const struct rehearsal_place *place, const struct fields *asked,
     return fail(failure, errno, NO_EXIT, "the rehearsal cannot be prepared: %s", strerror(errno));
   }
   agent_run(&actor);
+  if (place->leave != NULL) place->leave();
   if (actor.ending.exit_code == 0) return true;
   const char *why = actor.ending.error[0] == 0 ? "its program failed" : actor.ending.error;
   return fail(failure, EIO, NO_EXIT, "the rehearsal failed: %s", why);

@@ -17,6 +17,8 @@ struct rehearsal_place {
   uint64_t namespaces; // CLONE_NEW…: what the actors do to them ends with them
   const char *program; // found after `prepare`; it ends with 0
   bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
+  // In the actor, when the program has ended: NULL if nothing is to be done.
+  void (*leave)(void);
   // When all actors are gone: restores the machine to its previous state.
   bool (*clear)(struct failure *failure);
 };
