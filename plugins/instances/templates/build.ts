@@ -3,6 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
+import { pause } from '../../../core/jobs/pause.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
@@ -16,6 +17,8 @@ import { TEMPLATE_VERSION } from './store.ts'
 import { linkToWaiting } from './waiting.ts'
 
 const OVERLAY_BYTES = 16 * 2 ** 20
+/** how long a guest that has booted is left alone: its kernel still measures its clock (and stops all processors to change to it), and gives free memory back */
+const SETTLE_MS = 3000
 
 /**
  * Writes the files of a template to its folder `.making-…`; when this resolves, they are complete and on disk. Undefined when there is no
@@ -61,6 +64,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     const link = await linkToWaiting(context.guest, vm, signal)
     undo.add(() => { link.close() })
     if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
+    await pause(Math.min(SETTLE_MS, 3 * context.settings.templates.quietMs), signal)
     return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
   } finally {
     // In every case, since the VM is not needed any more.
