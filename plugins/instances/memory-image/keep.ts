@@ -1,7 +1,8 @@
 // Keeps a copy of what a restore uses up until the VM has lived for a moment: a VM that is started on a memory file writes this file, and its disk, with its first step.
 //
 // Where the file system shares blocks (XFS, btrfs) that costs nothing, and is always done. Elsewhere it is a copy of all that was written, so it is done until a VM has gone
-// on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments.
+// on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments. A spare VM that has rehearsed is such a VM: its guest has
+// used all devices, and has started a program.
 import { link, mkdir, rename, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeTree } from '../../../core/fs/durable.ts'
@@ -26,7 +27,7 @@ import { settleImage } from './sync.ts'
 export const PROVEN_AFTER_MS = 1000
 
 /** Images of one kind are restored in the same way. */
-export function kindOf ({ image }: StoredImage): string {
+export function kindOf ({ image }: Pick<StoredImage, 'image'>): string {
   return `${image.driver} ${image.vmmVersion} ${image.key}`
 }
 

@@ -11,6 +11,7 @@ import { identityOf, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, syncFiles } from '../folder/files.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
 import { kernelHeadersOf } from '../guest/kernel-headers.ts'
+import { kindOf } from '../memory-image/keep.ts'
 import { allDone } from '../operations/insert.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { guestNetworkOf } from '../parts/address.ts'
@@ -125,7 +126,10 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     undo.add(() => { link.close() })
     const { imaging } = vm
     if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
-    if (options.rehearse) await rehearse(context, link, hidden, signal)
+    if (options.rehearse) {
+      await rehearse(context, link, hidden, signal)
+      context.provenImages.add(kindOf(template))
+    }
     const spare = new SpareVm(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
     await spare.putOverlay()
     await imaging.pause()

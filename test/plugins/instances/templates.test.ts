@@ -34,6 +34,7 @@ t.test('the first instance of a shape boots, and the next one is a spare VM of i
   t.equal((await remains()).rows.length, 3)
   t.match(await call('POST', '/instances/second/standby'), { status: 200, body: { state: 'Standby' } })
   t.match(await call('POST', '/instances/second/restore'), { status: 200, body: { state: 'Running' } })
+  t.notOk((await readdir(join(app.dataDir, 'instances', id))).includes('restore.kept'), 'the rehearsal has shown that VMs go on from memory images of this kind')
   t.equal((await call('DELETE', '/instances/second')).status, 204)
   t.equal(host.held.size, 1)
 })
