@@ -179,6 +179,10 @@ export interface RestoreOptions {
    * it is still paused. When it rejects, so does the restore.
    */
   readonly beforeRun?: (handle: VmHandle) => Promise<void>
+  /**
+   * Resolves when the memory file has its content, which somebody is still writing; it has its size already. Only for a driver that `startsAhead`. When it rejects, so does the restore.
+   */
+  readonly memoryFilled?: Promise<void>
 }
 
 /** The operations of a driver that makes memory images; absent from others. */
@@ -188,6 +192,8 @@ export interface HypervisorImaging {
    * with `resume` it goes on as if it had never been captured; its image must have been given up before. Absent: it must be ended or resumed soon after the capture.
    */
   readonly keepsPaused?: boolean
+  /** Whether `restore` starts the VMM while the memory file is being written, and waits for `RestoreOptions.memoryFilled` before it reads any of it. Absent: it wants the whole file. */
+  readonly startsAhead?: boolean
   /**
    * Why a VM like this cannot be saved and restored here, in one sentence; undefined when it can. Found by saving and restoring a small one, once for each VMM and kernel, and
    * remembered: the first call may take as long as a boot.

@@ -99,7 +99,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     features: board.features,
     probe,
     launch,
-    imaging: { ...images, keepsPaused: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
+    imaging: { ...images, keepsPaused: true, startsAhead: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
     open: async () => { await endLeftOver(tried) },
     close: async () => { await proof.close() },
     async attach (handle) {

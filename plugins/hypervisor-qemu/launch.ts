@@ -42,7 +42,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<QemuVm> {
+export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun, memoryFilled }: RestoreOptions = {}): Promise<QemuVm> {
   const spec = await fittingBalloon(asked, image, options)
   if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
@@ -52,6 +52,8 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   await checkState(image, statePath)
   await checkMemoryFile(spec, [memoryFileBytes(spec)])
   const wake = async (vmm: Vmm, qmp: QmpClient, handle: VmHandle): Promise<void> => {
+    // The state of the devices is checked against what the guest's memory says of their queues. Before it, a QEMU that waits for a state touches no memory.
+    await memoryFilled
     await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
     await beforeRun?.(handle)
     await qmp.execute('cont', {}, options.imageTimeoutMs)
