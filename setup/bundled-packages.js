@@ -31,6 +31,8 @@ async function bundleTap (modules) {
     ...common,
     entryPoints: [join(packageRoot, 'node_modules/tap/dist/esm/index.js')],
     outfile: join(code, 'tap.js'),
+    // The rest of the bundle is the package as it is.
+    alias: { 'async-hook-domain': join(packageRoot, 'setup/test/error-domain.ts') },
     // Some of its packages are CommonJS.
     banner: { js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)" }
   })
