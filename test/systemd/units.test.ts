@@ -1,6 +1,7 @@
 import t from 'tap'
 import { execFile } from 'node:child_process'
-import { chmod, cp, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Value } from 'typebox/value'
@@ -32,15 +33,15 @@ async function emptyRoot (t: { testdir (): string }): Promise<string> {
   return root
 }
 
-/** Every path with its mode, and what is in it. */
-async function contents (folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return (await Promise.all(entries.map(async entry => {
-    const path = join(entry.parentPath, entry.name)
-    if (entry.isSymbolicLink()) return `${path} -> ${await readlink(path)}`
-    const { mode, mtimeMs, size } = await stat(path)
-    return entry.isDirectory() ? `${path} ${mode.toString(8)}` : `${path} ${mode.toString(8)} ${size} ${mtimeMs}`
-  }))).sort()
+/** Every path with its mode, and what is in it. Synchronously, as an installation has some 14,000 of them. */
+function contents (folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => {
+    const path = join(folder, name)
+    const found = lstatSync(path)
+    if (found.isSymbolicLink()) return `${path} -> ${readlinkSync(path)}`
+    const mode = found.mode.toString(8)
+    return found.isDirectory() ? `${path} ${mode}` : `${path} ${mode} ${found.size} ${found.mtimeMs}`
+  }).sort()
 }
 
 /** Sections of a unit: key → values, in order. */
@@ -55,12 +56,12 @@ async function unit (name: string): Promise<Map<string, string[]>> {
 
 t.test('install-service --root makes a whole tree, a second one changes nothing, and uninstall-service leaves what was before', async (t) => {
   const root = await emptyRoot(t)
-  const before = await contents(root)
+  const before = contents(root)
   const umask = process.umask(0o077)
   const first = await setup('install', '--root', root)
   process.umask(umask)
   t.equal(first.code, 0, first.output)
-  const installed = await contents(root)
+  const installed = contents(root)
   const program = join(root, 'usr/lib/berth')
   for (const path of ['dist/cli/main.js', 'dist/core/main.js', 'dist/proxy/main.js', 'dist/guest/berth-init', 'dist/plugins/networking/index.js', 'node_modules/better-sqlite3/build/Release/better_sqlite3.node', 'bin/node', 'config/berth.yaml']) {
     t.ok((await stat(join(program, path))).isFile(), path)
@@ -80,22 +81,22 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
     t.equal(await readFile(file, 'utf8'), '# mine\n')
     await writeFile(file, written)
   })
-  t.same((await contents(root)).filter(line => !line.includes('/etc/berth/egress.yaml')), installed.filter(line => !line.includes('/etc/berth/egress.yaml')))
+  t.same(contents(root).filter(line => !line.includes('/etc/berth/egress.yaml')), installed.filter(line => !line.includes('/etc/berth/egress.yaml')))
 
   await t.test('files that a newer version does not have any more go with an upgrade', async (t) => {
     await writeFile(join(program, 'dist/core/old.js'), '')
     await writeFile(join(root, 'usr/lib/systemd/system/berth.service'), '# of an older version\n')
     t.match(await setup('install', '--root', root), { code: 0, output: /is installed/ })
     t.notOk((await readdir(join(program, 'dist/core'))).includes('old.js'))
-    t.same((await contents(root)).map(line => line.replace(/ \d+\.?\d*$/, '')), installed.map(line => line.replace(/ \d+\.?\d*$/, '')))
+    t.same(contents(root).map(line => line.replace(/ \d+\.?\d*$/, '')), installed.map(line => line.replace(/ \d+\.?\d*$/, '')))
   })
 
   t.match(await setup('uninstall', '--root', root), { code: 0, output: /\/etc\/berth stays/ })
-  t.same((await contents(root)).map(line => line.split(' ')[0]), [...before.map(line => line.split(' ')[0]), ...['', '/berth.yaml', '/egress.yaml'].map(path => join(root, 'etc/berth', path).replace(/\/$/, ''))].sort())
+  t.same(contents(root).map(line => line.split(' ')[0]), [...before.map(line => line.split(' ')[0]), ...['', '/berth.yaml', '/egress.yaml'].map(path => join(root, 'etc/berth', path).replace(/\/$/, ''))].sort())
   t.match(await setup('uninstall', '--root', root), { code: 1, output: /holds no installation/ })
   await setup('install', '--root', root)
   t.match(await setup('uninstall', '--root', root, '--purge'), { code: 0 })
-  t.same((await contents(root)).map(line => line.split(' ')[0]).filter(path => !path?.includes('/etc/berth')), before.map(line => line.split(' ')[0]))
+  t.same(contents(root).map(line => line.split(' ')[0]).filter(path => !path?.includes('/etc/berth')), before.map(line => line.split(' ')[0]))
 })
 
 t.test('systemd-analyze verify finds nothing wrong with any unit, among all units of this system', async (t) => {
