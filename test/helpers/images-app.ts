@@ -59,7 +59,7 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
   })
   const lines: Array<Record<string, unknown>> = []
   const app: App = await buildApp({
-    server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } },
+    server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' }, drainTimeout: '2s' },
     log: { level: 'debug' },
     plugins: {
       // Long: what a POST answers shall not depend on how busy the machine is.

@@ -49,7 +49,8 @@ export async function startApp (t: Test, options: StartOptions = {}): Promise<Te
   const host = options.host ?? new ScriptedHost()
   const dataDir = options.dataDir ?? join(await temporaryData(t), 'data')
   const app = await buildApp({
-    server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, ...options.server },
+    // Short, as a timer keeps a stopped application in memory for so long, and a process with much memory is slow to start another.
+    server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, drainTimeout: '2s', ...options.server },
     ...options.onLine === undefined ? {} : { log: { level: 'debug' } },
     plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, hotStandby: { enabled: false }, ...options.config } }, ...options.sections }
   }, {
