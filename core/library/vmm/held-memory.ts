@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { HostCommands } from '../../contracts/services.ts'
 import { packageRoot } from '../../package-root.ts'
 
-const PROGRAM = join(packageRoot, 'dist/core/library/vmm/berth-vm-memory')
+export const PROGRAM = join(packageRoot, 'dist/core/library/vmm/berth-vm-memory')
 
-/** the path at which the VMM opens the memory that it holds; `HELD_FD` in memory/hold.c */
+/** the path at which the VMM opens the memory that it holds, or was lent (private-memory.ts); `HELD_FD` in memory/hold.c */
 export const HELD_MEMORY = '/proc/self/fd/9'
 
 /** The command prefix of a VMM that holds so much memory. */

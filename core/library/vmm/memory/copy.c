@@ -1,4 +1,5 @@
 #include "copy.h"
+#include "whole-io.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -45,27 +46,6 @@ static off_t content(int fd, off_t at, off_t end) {
 static off_t hole(int fd, off_t at, off_t end) {
   off_t found = lseek(fd, at, SEEK_HOLE);
   return found >= 0 ? least(found, end) : -1;
-}
-
-static bool read_all(int fd, char *to, size_t size, off_t at) {
-  for (size_t done = 0; done < size;) {
-    ssize_t got = pread(fd, to + done, size - done, at + (off_t)done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) errno = EIO;
-    if (got <= 0) return false;
-    done += (size_t)got;
-  }
-  return true;
-}
-
-static bool write_all(int fd, const char *from, size_t size, off_t at) {
-  for (size_t done = 0; done < size;) {
-    ssize_t put = pwrite(fd, from + done, size - done, at + (off_t)done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    done += (size_t)put;
-  }
-  return true;
 }
 
 // Writes the pages that differ. `there` is NULL where the target has nothing.

@@ -15,15 +15,23 @@ enum { HELD_FD = 9 };
 #define MFD_NOEXEC_SEAL 8U
 #endif
 
-bool hold(off_t bytes) {
-  int fd = memfd_create("guest", MFD_NOEXEC_SEAL);
-  // Linux before 6.3 does not know the flag; since then a host may refuse memory without it.
-  if (fd < 0 && errno == EINVAL) fd = memfd_create("guest", 0);
-  if (fd < 0 || ftruncate(fd, bytes) < 0) return false;
+static bool keep(int fd) {
   if (fd == HELD_FD) return true;
   if (dup2(fd, HELD_FD) < 0) return false;
   close(fd);
   return true;
+}
+
+bool hold(off_t bytes) {
+  int fd = memfd_create("guest", MFD_NOEXEC_SEAL);
+  // Linux before 6.3 does not know the flag; since then a host may refuse memory without it.
+  if (fd < 0 && errno == EINVAL) fd = memfd_create("guest", 0);
+  return fd >= 0 && ftruncate(fd, bytes) == 0 && keep(fd);
+}
+
+bool lend(const char *path) {
+  int fd = open(path, O_RDONLY | O_NOFOLLOW);
+  return fd >= 0 && keep(fd);
 }
 
 // A VMM can put any file at this descriptor number, even one that it may not open itself. A process with more rights must open nothing but memory without a name: a named file belongs to somebody else.
