@@ -31,9 +31,12 @@ export interface VmMemoryFile {
   /**
    * `shared`: the VM writes the file, which becomes the memory file of an image once `capture` has returned. For `launch` it is empty
    * (or only holes); no other VM may use it, which the driver enforces for as long as the VMM lives.
-   * `private`: the VM reads the file and keeps its writes to itself; any number of VMs may. For `restore` only.
+   * `private`: the VM reads the file and keeps its writes to itself; any number of VMs may. For `restore` only. Where the driver's `HypervisorImaging.privateMemory` holds,
+   * `identity` must be able to read the file, but need not reach its path.
    */
   readonly sharing: 'shared' | 'private'
+  /** What a VM that mapped the same file had changed of it (`CaptureFiles.changesPath`), absolute: the VM goes on with that. Only with `private` memory, and only where `HypervisorImaging.privateMemory` holds. */
+  readonly changes?: string
 }
 
 export interface VmNetwork {
@@ -80,7 +83,7 @@ export interface VmSpec {
   readonly devices?: readonly VmHostDevice[]
   /**
    * Whether the guest can give unused memory back, and does so by itself where it can (`Vm.balloon`). No effect where the driver, or a device of the host, forbids it;
-   * a VM that is restored can when the captured one could. Not together with `private` memory: memory that a guest gives back is cut out of the file.
+   * a VM that is restored can when the captured one could. A VM on `private` memory has the device and gives nothing back: what a guest gives back is cut out of the file, which is others' as well.
    */
   readonly balloon?: boolean
   /** files that the VMM appends to without the server. They exist and are writable for `identity`. */
@@ -136,8 +139,10 @@ export interface MemoryImage {
   readonly memoryBytes: number
   /** exact size of the state file, by which a truncated one is found */
   readonly stateBytes: number
-  /** disk space of the memory file, without its holes */
+  /** disk space of the memory file, without its holes; of an image with `changes`, of the file of changes alone */
   readonly memoryStoredBytes: number
+  /** The memory is a base, which the captured VM mapped privately, and a file of what it had changed. */
+  readonly changes?: true
   /** ISO 8601 */
   readonly capturedAt: string
 }
@@ -147,12 +152,19 @@ export interface CaptureFiles {
   readonly statePath: string
   /** absolute; must not exist, unless `copyAhead` has made it. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored for others */
   readonly memoryPath?: string
+  /**
+   * absolute; must not exist. For a VM that has a `VmImaging.memoryBase`: only what differs from that is written, and the image says so (`changes`). With a `memoryPath` beside it the driver writes all of the
+   * memory when so much differs that the base is of little use.
+   */
+  readonly changesPath?: string
 }
 
 /** The operations of a VM whose driver makes memory images. */
 export interface VmImaging {
   /** The `shared` file that the VM keeps its memory in; undefined when `capture` must write the memory out. */
   readonly memoryFile: string | undefined
+  /** The file that the VM maps privately, when `capture` can write the differences from it alone. It must be there, unchanged, at each capture. */
+  readonly memoryBase?: string
   /**
    * Copies memory that is in no memory file while the guest runs: the copy is of no single moment. A later `capture` to the same path then writes only the differences. Absent where
    * `capture` writes all memory in any case, or `memoryFile` can be copied. The caller removes what a failure leaves.
@@ -185,6 +197,14 @@ export interface RestoreOptions {
   readonly memoryFilled?: Promise<void>
 }
 
+/** Whether VMs can share a memory file and be saved as differences from it. Not those with memory that is plugged in. */
+export interface PrivateMemory {
+  /** Why they cannot here, in one sentence; undefined when they can. Found and remembered as `HypervisorImaging.refusal` is, whose answer comes first. */
+  refusal (): Promise<string | undefined>
+  /** Whether they can, as far as is known: tries nothing. */
+  isProven (): Promise<boolean>
+}
+
 /** The operations of a driver that makes memory images; absent from others. */
 export interface HypervisorImaging {
   /**
@@ -199,6 +219,8 @@ export interface HypervisorImaging {
    * remembered: the first call may take as long as a boot.
    */
   refusal (spec: Pick<VmSpec, 'hotplugBytes'>): Promise<string | undefined>
+  /** VMs on `private` memory, with and without `changes`. Absent: the driver captures such a VM by writing all of its memory, or has none. */
+  readonly privateMemory?: PrivateMemory
   /** Changes with everything that makes images of one VM useless, or wrong, for another: VMM, processor, devices, kernel arguments. Not with the content of kernel and disks. */
   key (spec: VmSpec): Promise<string>
   /**

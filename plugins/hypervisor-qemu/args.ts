@@ -55,14 +55,14 @@ export interface ArgsOptions {
 }
 
 export interface Incoming {
-  /** whether this QEMU can map a read-only file privately */
+  /** whether this QEMU can map a read-only file privately: it is lent the file then, and opens no path */
   readonly readonlyPrivate: boolean
 }
 
 /** The arguments for a new VM, or with `incoming` for one that waits for a saved state. They name the sockets relative to the working folder. */
 export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incoming): string[] {
   const board = options.board ?? q35
-  check(spec, board)
+  check(spec, board, incoming)
   const device = (kind: string, properties: string, place: Place): string[] => ['-device', `${board.model(kind)},${properties},${board.place(place)}`]
   if (spec.memory?.sharing === 'private' && incoming === undefined) throw SpecInvalid('private memory needs an image to be restored from')
   const memoryMib = memoryMibOf(spec)
@@ -103,7 +103,8 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     ]),
     ...spec.disks.filter(({ unit }) => unit !== undefined).flatMap(removableDisk),
     ...(spec.devices ?? []).flatMap(hostDevice),
-    ...incoming === undefined ? [] : ['-incoming', 'defer']
+    // A state that says of its guest that it runs must not let it run before the server says so.
+    ...incoming === undefined ? [] : ['-S', '-incoming', 'defer']
   ]
 }
 
@@ -152,7 +153,7 @@ function memoryObject (spec: VmSpec, isHeld: boolean, readonlyPrivate: boolean):
   if (memory === undefined && isHeld) return { 'qom-type': 'memory-backend-file', ...common, 'mem-path': HELD_MEMORY, share: true }
   if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
   const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
-  return memory.sharing === 'private' && readonlyPrivate ? { ...file, readonly: true, rom: 'off' } : file
+  return memory.sharing === 'private' && readonlyPrivate ? { ...file, 'mem-path': HELD_MEMORY, readonly: true, rom: 'off' } : file
 }
 
 /**
@@ -237,7 +238,7 @@ function value (text: string): string {
   return text.replaceAll(',', ',,')
 }
 
-function check (spec: VmSpec, board: Board): void {
+function check (spec: VmSpec, board: Board, incoming: Incoming | undefined): void {
   const hostDevices = spec.devices?.length ?? 0
   const maxDisks = board.maxDisks(hostDevices)
   const fixed = spec.disks.filter(({ unit }) => unit === undefined)
@@ -248,7 +249,8 @@ function check (spec: VmSpec, board: Board): void {
   if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
   if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)
   if (spec.network !== undefined) checkNetwork(spec.network)
-  if (hasBalloon(spec) && spec.memory?.sharing === 'private') throw SpecInvalid('what a guest gives back would be cut out of the private memory\'s file, which is others\' as well')
+  // A file that was opened for reading alone cannot be cut.
+  if (hasBalloon(spec) && spec.memory?.sharing === 'private' && incoming?.readonlyPrivate !== true) throw SpecInvalid('what a guest gives back would be cut out of the private memory\'s file, which is others\' as well')
   const bad = spec.disks.find(({ id }) => !DISK_ID.test(id))
   if (bad !== undefined) throw SpecInvalid(`the disk ${basename(bad.path)} has the id "${bad.id}", which must match ${DISK_ID.source}`)
   if (new Set(spec.disks.map(({ id }) => id)).size !== spec.disks.length) throw SpecInvalid('two disks have the same id')

@@ -11,11 +11,19 @@ import { isRecord } from '../../core/json/is-record.ts'
 import { type QmpClient } from './client.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 import { createImaging } from '../../core/library/vmm/imaging.ts'
+import { joinChanges, writeChanges } from '../../core/library/vmm/private-memory.ts'
+import { saveDevices } from './device-state.ts'
 import type { ImageFacts } from './handle.ts'
 import { writeImage, type Written } from './image-writer.ts'
 import { prepareMigration, watchMigration } from './migration.ts'
 import { CAPTURE_SOCKET } from './run-folder.ts'
 import { IMAGE_VERSION } from './shape.ts'
+
+/**
+ * Changes are written anew at each capture, and read at each restore. A VM that has changed more than this has little left in common with others, and goes on with a file of its own, whose captures take as long
+ * for any size.
+ */
+const MOST_CHANGES_BYTES = 128 * 2 ** 20
 
 export interface CaptureOptions {
   readonly handle: VmHandle
@@ -41,7 +49,8 @@ export function createQemuImaging (options: CaptureOptions): VmImaging {
 
   return createImaging({
     memoryFile: facts.memoryFile,
-    ...facts.holdsMemory === true ? { copyAhead: async (memoryPath: string) => { await copyHeld(options, memoryPath, undefined) } } : {},
+    ...facts.memoryBase === undefined ? {} : { memoryBase: facts.memoryBase },
+    ...copiesAhead(options),
     status: () => statusOf(control(), timeoutMs),
     pause: () => setRunning('stop'),
     resume: () => setRunning('cont'),
@@ -61,8 +70,17 @@ async function statusOf (qmp: QmpClient, timeoutMs: number): Promise<unknown> {
   return isRecord(answer) ? answer['status'] : undefined
 }
 
-async function save (options: CaptureOptions, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
-  const { facts: { memoryFile, holdsMemory = false } } = options
+function copiesAhead (options: CaptureOptions): Pick<VmImaging, 'copyAhead'> {
+  const { facts: { memoryBase, holdsMemory }, commands } = options
+  if (holdsMemory === true) return { copyAhead: async (to) => { await copyHeld(options, to, undefined) } }
+  // What the guest has changed comes with the capture.
+  return memoryBase === undefined ? {} : { copyAhead: async (to) => { await copyChanged(commands, { from: memoryBase, bytes: memoryFileBytes(options.facts), to }, { timeoutMs: options.timeoutMs }) } }
+}
+
+async function save (options: CaptureOptions, files: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
+  const { statePath, memoryPath } = files
+  const { facts: { memoryFile, memoryBase, holdsMemory = false } } = options
+  if (memoryBase !== undefined) return await savePrivate(options, memoryBase, files, signal)
   if (memoryFile !== undefined) return { ...await saveState(options, { statePath }, signal), memoryStoredBytes: await storedBytes(memoryFile) }
   if (memoryPath === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
   if (!holdsMemory) return await saveState(options, { statePath, memoryPath }, signal)
@@ -73,6 +91,28 @@ async function save (options: CaptureOptions, { statePath, memoryPath }: Capture
     return { ...written, memoryStoredBytes: await storedBytes(memoryPath) }
   } catch (error) {
     for (const path of [statePath, memoryPath]) await rm(path, { force: true })
+    throw error
+  }
+}
+
+/** Neither the devices nor what has changed passes QEMU's migration, which would read all of the memory. */
+async function savePrivate ({ handle, facts, commands, timeoutMs, control }: CaptureOptions, base: string, { statePath, memoryPath, changesPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
+  const changes = changesPath ?? (memoryPath === undefined ? undefined : `${memoryPath}.changes`)
+  if (changes === undefined) throw CaptureFailed('its memory is in no file of its own, and no path for one was given')
+  const mapped = { pid: handle.pid, base, bytes: memoryFileBytes(facts) }
+  const within = { timeoutMs, ...signal === undefined ? {} : { signal } }
+  const stateBytes = await saveDevices(control(), handle, statePath, timeoutMs)
+  const made = [statePath, changes]
+  try {
+    await writeChanges(commands, mapped, changes, within)
+    const isEnough = changesPath !== undefined && (await stat(changesPath)).size <= MOST_CHANGES_BYTES
+    if (memoryPath === undefined || isEnough) return { stateBytes, memoryStoredBytes: await storedBytes(changes), changes: true }
+    made.push(memoryPath)
+    await joinChanges(commands, { ...mapped, changes }, memoryPath, within)
+    await rm(changes)
+    return { stateBytes, memoryStoredBytes: await storedBytes(memoryPath) }
+  } catch (error) {
+    for (const path of made) await rm(path, { force: true })
     throw error
   }
 }

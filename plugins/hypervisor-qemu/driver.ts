@@ -11,9 +11,10 @@ import { endLeftOver } from './end-left-over.ts'
 import type { GuestService } from '../guest/contract.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
 import { identityOf } from './handle.ts'
-import { createImagingProof } from './imaging-proof.ts'
+import { createImagingProof, type ImagingProofOptions } from './imaging-proof.ts'
 import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
+import { createPrivateProof } from './private-proof.ts'
 import { createProbeCache } from '../../core/library/vmm/probe-cache.ts'
 import { probeQemu, type ProbeOptions } from './probe.ts'
 import { folderOf } from './run-folder.ts'
@@ -41,6 +42,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   }
   const cache = createProbeCache(join(deps.folder, 'probe.json'))
   const tried = join(deps.folder, 'imaging-probe')
+  const triedPrivately = join(deps.folder, 'private-probe')
   const vhostUsable = createVhostProbe(deps.commands)
   let probed: Promise<HypervisorProbe> | undefined
 
@@ -80,11 +82,9 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     }
   }
   const launch: HypervisorDriver['launch'] = async (spec, signal) => await launchVm(spec, await launchOptions(spec), signal)
-  const proof = createImagingProof({
+  const proving: Omit<ImagingProofOptions, 'directory' | 'cache'> = {
     guest: deps.guest,
     canPlugMemory: board.features.includes('hotplug-memory'),
-    directory: tried,
-    cache: createProbeCache(join(deps.folder, 'imaging.json')),
     timeoutMs: vmOptions.imageTimeoutMs,
     launch,
     restore: images.restore,
@@ -92,16 +92,18 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       const [key, { version }, { version: vmm }] = await Promise.all([images.key(spec), deps.guest.system(), probe()])
       return { key: `${key} ${version}`, name: `QEMU ${vmm ?? ''}` }
     }
-  })
+  }
+  const proof = createImagingProof({ ...proving, directory: tried, cache: createProbeCache(join(deps.folder, 'imaging.json')) })
+  const privately = createPrivateProof({ ...proving, directory: triedPrivately, cache: createProbeCache(join(deps.folder, 'private.json')), vmmVersion: async () => (await probe()).version })
 
   return {
     name: board.driver,
     features: board.features,
     probe,
     launch,
-    imaging: { ...images, keepsPaused: true, startsAhead: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
-    open: async () => { await endLeftOver(tried) },
-    close: async () => { await proof.close() },
+    imaging: { ...images, keepsPaused: true, startsAhead: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0), privateMemory: privately },
+    open: async () => { await Promise.all([tried, triedPrivately].map(endLeftOver)) },
+    close: async () => { await Promise.all([proof.close(), privately.close()]) },
     async attach (handle) {
       const identity = identityOf(handle, board.driver)
       if (!isAlive(identity)) {

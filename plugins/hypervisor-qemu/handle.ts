@@ -21,6 +21,8 @@ export interface ImageFacts {
   readonly memoryFile?: string
   /** The memory is in no file, and can be copied from outside. */
   readonly holdsMemory?: true
+  /** the file that the VM maps privately, when its changes can be read from outside */
+  readonly memoryBase?: string
 }
 
 interface HandleFacts extends Pick<VmHandle, 'driver' | 'directory' | 'vmmVersion'> {
@@ -51,9 +53,9 @@ export function balloonBytesOf ({ details }: VmHandle): number | undefined {
 export function imageFactsOf (handle: VmHandle): ImageFacts | undefined {
   const image = handle.details?.['image']
   if (!isRecord(image)) return undefined
-  const { key, shape, vcpus, memoryBytes, hotplugBytes, memoryFile, holdsMemory } = image
+  const { key, shape, vcpus, memoryBytes, hotplugBytes, memoryFile, holdsMemory, memoryBase } = image
   if (typeof key !== 'string' || typeof vcpus !== 'number' || typeof memoryBytes !== 'number' || !isShape(shape)) return undefined
-  return { key, shape, vcpus, memoryBytes, ...typeof hotplugBytes === 'number' ? { hotplugBytes } : {}, ...typeof memoryFile === 'string' ? { memoryFile } : {}, ...holdsMemory === true ? { holdsMemory } : {} }
+  return { key, shape, vcpus, memoryBytes, ...typeof hotplugBytes === 'number' ? { hotplugBytes } : {}, ...typeof memoryFile === 'string' ? { memoryFile } : {}, ...holdsMemory === true ? { holdsMemory } : {}, ...typeof memoryBase === 'string' ? { memoryBase } : {} }
 }
 
 function isShape (value: unknown): value is Shape {

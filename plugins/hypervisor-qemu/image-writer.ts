@@ -7,7 +7,7 @@ import { RamSplitter } from './ram-stream.ts'
 // Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.
 const BATCH_BYTES = 2 ** 22
 // The devices of any VM here take less than 1 MiB. A guest that controls QEMU could send without end.
-const MAX_DEVICE_BYTES = 64 * 2 ** 20
+export const MAX_DEVICE_BYTES = 64 * 2 ** 20
 /** the state is gathered up to this size before it is written; only the state of a VM with plugged memory is larger */
 const STATE_BATCH_BYTES = 2 ** 21
 
@@ -15,6 +15,8 @@ export interface Written {
   readonly stateBytes: number
   /** without the holes */
   readonly memoryStoredBytes: number
+  /** The memory was written as changes of its base. */
+  readonly changes?: true
 }
 
 export interface ImageTarget {

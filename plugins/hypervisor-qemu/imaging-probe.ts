@@ -3,7 +3,7 @@
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemoryImage, Vm, VmSpec } from '../../core/library/hypervisor.ts'
+import type { MemoryImage, Vm, VmImaging, VmSpec } from '../../core/library/hypervisor.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import type { GuestHello, GuestService, GuestSystem } from '../guest/contract.ts'
@@ -39,7 +39,7 @@ export interface ImagingProbeOptions {
 }
 
 /** The specification of the VM for the probe; its files do not exist yet. */
-export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>, canPlugMemory: boolean): VmSpec {
+export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>, { canPlugMemory }: Pick<ImagingProbeOptions, 'canPlugMemory'>): VmSpec {
   const identity = process.getuid?.() === 0 ? USER : undefined
   const file = (name: string): string => join(directory, name)
   const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
@@ -48,7 +48,7 @@ export function probeSpec (directory: string, { kernel, initrd, arguments: words
 
 /** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, without the guest's system, and when the disk is full. */
 export async function probeImaging (options: ImagingProbeOptions, signal: AbortSignal): Promise<ImagingFindings> {
-  const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system(), options.canPlugMemory)
+  const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system(), options)
   if (!options.canPlugMemory) {
     const problem = await attempt(options, spec, signal)
     return problem === undefined ? {} : { hotplug: problem, plain: problem }
@@ -59,8 +59,14 @@ export async function probeImaging (options: ImagingProbeOptions, signal: AbortS
   return { hotplug, ...plain === undefined ? {} : { plain } }
 }
 
+/** Why VMs cannot map a memory file privately and be saved as changes of it; undefined when they can. Rejects as `probeImaging` does. */
+export async function probePrivateMemory (options: ImagingProbeOptions, signal: AbortSignal): Promise<string | undefined> {
+  const spec = probeSpec(options.directory, await options.guest.system(), { canPlugMemory: false })
+  return await attempt(options, spec, signal, saveChanges)
+}
+
 /** Why it failed; undefined when it did not. */
-async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<string | undefined> {
+async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal, work = saveAndRestore): Promise<string | undefined> {
   const { directory } = spec
   await endLeftOver(directory)
   await rm(directory, { recursive: true, force: true })
@@ -69,7 +75,7 @@ async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: Abor
     // Its user may pass through, and can read nothing but its own files.
     await chmod(dirname(directory), 0o711)
     for (const path of Object.values(spec.files)) await makeFile(path, spec.identity)
-    await saveAndRestore(options, spec, signal)
+    await work(options, spec, signal)
     return undefined
   } catch (error) {
     signal.throwIfAborted()
@@ -94,8 +100,7 @@ async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signa
     const before = await greet(options, vm, signal)
     for (const name of ['first', 'second']) {
       const statePath = join(spec.directory, name)
-      if (vm.imaging === undefined) throw CaptureFailed('its driver makes no image of it')
-      const image = await vm.imaging.capture({ statePath, memoryPath: path }, signal)
+      const image = await imagingOf(vm).capture({ statePath, memoryPath: path }, signal)
       await end(vm)
       if (spec.identity !== undefined) await chown(path, spec.identity.uid, spec.identity.gid)
       vm = await options.restore({ ...spec, memory: { path, sharing: 'shared' } }, image, statePath, { signal })
@@ -104,6 +109,38 @@ async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signa
   } finally {
     await end(vm)
   }
+}
+
+/** On a file that is only read, then from the changes of it; and once more, as a VM that was made of changes has to tell them from the file, too. */
+async function saveChanges (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<void> {
+  const path = join(spec.directory, 'memory')
+  let vm = await options.launch(spec, signal)
+  try {
+    const before = await greet(options, vm, signal)
+    let statePath = join(spec.directory, 'base')
+    let image = await imagingOf(vm).capture({ statePath, memoryPath: path }, signal)
+    await end(vm)
+    await chmod(path, 0o444)
+    let changes: { readonly changes?: string } = {}
+    for (const name of ['first', 'second', 'third']) {
+      vm = await options.restore({ ...spec, memory: { path, sharing: 'private', ...changes } }, image, statePath, { signal })
+      await requireAlive(options, vm, before, signal)
+      if (name === 'third') return
+      statePath = join(spec.directory, name)
+      const changesPath = `${statePath}.changes`
+      image = await imagingOf(vm).capture({ statePath, changesPath }, signal)
+      if (image.changes !== true) throw CaptureFailed('all of its memory was written')
+      changes = { changes: changesPath }
+      await end(vm)
+    }
+  } finally {
+    await end(vm)
+  }
+}
+
+function imagingOf ({ imaging }: Vm): VmImaging {
+  if (imaging === undefined) throw CaptureFailed('its driver makes no image of it')
+  return imaging
 }
 
 async function requireAlive (options: ImagingProbeOptions, vm: Vm, before: GuestHello, signal: AbortSignal): Promise<void> {

@@ -1,12 +1,11 @@
-// Remembers whether VMs can be saved and restored: a success on disk, for one boot of the host, VMM and kernel; a failure for a while.
+// Remembers whether VMs can be saved and restored.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { probeImaging, probeSpec, type ImagingFindings, type ImagingProbeOptions } from './imaging-probe.ts'
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
+import { createProof } from './proof.ts'
 
 /** Must change when the probe tests more than before. */
 const PROBE_VERSION = 1
-/** The reason may be a busy host or a full disk, which passes. */
-const RETRY_AFTER_MS = 10 * 60_000
 
 export interface ImagingProof {
   /** Why a VM cannot be saved and restored, in one sentence; undefined when it can. The first call may take as long as a boot. */
@@ -21,47 +20,21 @@ export interface ImagingProofOptions extends ImagingProbeOptions {
   readonly cache: ProbeCache
 }
 
-class NotProven extends Error {}
-
 export function createImagingProof (options: ImagingProofOptions): ImagingProof {
-  const closing = new AbortController()
-  let known: { readonly findings: ImagingFindings, readonly until: number } | undefined
-  let running: Promise<ImagingFindings> | undefined
-
-  async function find (): Promise<ImagingFindings> {
-    const { key, name } = await options.subject(probeSpec(options.directory, await options.guest.system(), options.canPlugMemory))
-    let findings: ImagingFindings = {}
-    try {
-      await options.cache.recall(`imaging ${PROBE_VERSION} ${key}`, async () => {
-        findings = named(await probeImaging(options, closing.signal), name)
-        // Only a lasting answer is kept on disk.
-        if (findings.hotplug !== undefined) throw new NotProven()
-        return undefined
-      })
-    } catch (error) {
-      if (!(error instanceof NotProven)) throw error
-    }
-    known = { findings, until: findings.hotplug === undefined ? Infinity : performance.now() + RETRY_AFTER_MS }
-    return findings
-  }
-
-  async function findings (): Promise<ImagingFindings> {
-    if (known !== undefined && performance.now() < known.until) return known.findings
-    closing.signal.throwIfAborted()
-    // A failed attempt to find out is no answer.
-    running ??= find().finally(() => { running = undefined })
-    return await running
-  }
-
+  const subject = async (): ReturnType<typeof options.subject> => await options.subject(probeSpec(options.directory, await options.guest.system(), options))
+  const proof = createProof<ImagingFindings>({
+    key: async () => `imaging ${PROBE_VERSION} ${(await subject()).key}`,
+    cache: options.cache,
+    attempt: async (signal) => named(await probeImaging(options, signal), (await subject()).name),
+    success: {},
+    isSuccess: ({ hotplug }) => hotplug === undefined
+  })
   return {
     async refusal (hasHotplug) {
-      const { plain, hotplug } = await findings()
+      const { plain, hotplug } = await proof.findings()
       return hasHotplug ? hotplug : plain
     },
-    async close () {
-      closing.abort(new Error('the server is stopping'))
-      await running?.catch(() => {})
-    }
+    close: proof.close
   }
 }
 

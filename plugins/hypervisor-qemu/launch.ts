@@ -3,13 +3,14 @@ import { stat } from 'node:fs/promises'
 import type { MemoryImage, RestoreOptions, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
-import { buildArgs, hasBalloon, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
+import { buildArgs, hasBalloon, hotplugMibOf, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
 import { createBalloon } from './balloon.ts'
 import { q35 } from './board.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { holding } from '../../core/library/vmm/held-memory.ts'
+import { fillMemory, lending } from '../../core/library/vmm/private-memory.ts'
 import { checkNamespace } from '../../core/library/vmm/network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
 import { folderOf } from './run-folder.ts'
@@ -26,6 +27,8 @@ export interface LaunchOptions extends StartOptions, ShapeOptions, VmOptions {}
 interface Way {
   readonly args: readonly string[]
   readonly facts: ImageFacts
+  /** a file that the VMM is lent */
+  readonly base?: string
   /** Lets the guest run on a VMM that starts paused; absent when the guest runs by itself. */
   readonly wake?: (vmm: Vmm, qmp: QmpClient, handle: VmHandle) => Promise<void>
 }
@@ -45,6 +48,10 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun, memoryFilled }: RestoreOptions = {}): Promise<QemuVm> {
   const spec = await fittingBalloon(asked, image, options)
   if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
+  const isLent = spec.memory.sharing === 'private' && readonlyPrivate(options.vmmVersion)
+  const { path, changes } = spec.memory
+  if ((image.changes === true) !== (changes !== undefined)) throw SpecInvalid(`its image ${image.changes === true ? 'has' : 'has no'} changes of a memory file`)
+  if (changes !== undefined && !isLent) throw SpecInvalid('changes belong to private memory, which this QEMU cannot map of a file that is only read')
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
   signal?.throwIfAborted()
   const shape = await shapeOf(spec, options)
@@ -54,13 +61,18 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   const wake = async (vmm: Vmm, qmp: QmpClient, handle: VmHandle): Promise<void> => {
     // The state of the devices is checked against what the guest's memory says of their queues. Before it, a QEMU that waits for a state touches no memory.
     await memoryFilled
+    // Before the devices, which look into the memory.
+    if (changes !== undefined) await fillMemory(options.commands, { pid: vmm.identity.pid, base: path, bytes: memoryFileBytes(spec) }, changes, { timeoutMs: options.imageTimeoutMs, ...signal === undefined ? {} : { signal } })
     await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
     await beforeRun?.(handle)
     await qmp.execute('cont', {}, options.imageTimeoutMs)
     // The captured VM's balloon target no longer applies.
     if (hasBalloon(spec)) await createBalloon(wholeBytesOf(spec), () => qmp).aim(wholeBytesOf(spec))
   }
-  return await bringUp(spec, options, { args, facts: factsOf(spec, image.key, shape), wake }, signal)
+  const base = isLent ? path : undefined
+  // Plugged memory is in no file, and so in a state that QEMU itself writes.
+  const facts = { ...factsOf(spec, image.key, shape), ...base === undefined || hotplugMibOf(spec) > 0 ? {} : { memoryBase: base } }
+  return await bringUp(spec, options, { args, facts, wake, ...base === undefined ? {} : { base } }, signal)
 }
 
 /** A VM that was captured before there were balloons continues without one: its guest knows of none. */
@@ -70,7 +82,7 @@ async function fittingBalloon (spec: VmSpec, image: MemoryImage, options: Launch
   return image.shape['devices'] === (await shapeOf(without, options))['devices'] ? without : spec
 }
 
-async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
+async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake, base }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
   if (spec.network !== undefined) await checkNamespace(spec.network)
   const folder = folderOf(spec.directory)
   await folder.reclaim()
@@ -79,12 +91,12 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     await folder.make(spec.identity)
     undo.add(() => { folder.remove() })
     const { binary, accelerator } = options
-    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, within: facts.holdsMemory === true ? holding(memoryFileBytes(spec)) : [], withStream: wake !== undefined, explainTap })
+    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, within: base !== undefined ? lending(base) : facts.holdsMemory === true ? holding(memoryFileBytes(spec)) : [], withStream: wake !== undefined, explainTap })
     undo.add(() => endProcess(vmm.identity))
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
-    const handle = makeHandle({ driver: driverOf(options), process: vmm.identity, directory: spec.directory, vmmVersion: qmp.version, image: facts, balloonBytes: hasBalloon(spec) ? wholeBytesOf(spec) : undefined })
+    const handle = makeHandle({ driver: driverOf(options), process: vmm.identity, directory: spec.directory, vmmVersion: qmp.version, image: facts, balloonBytes: hasBalloon(spec) && base === undefined ? wholeBytesOf(spec) : undefined })
     await wake?.(vmm, qmp, handle)
     const vm = new QemuVm(handle, { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)

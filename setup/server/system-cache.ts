@@ -12,17 +12,17 @@ export async function seedSystem (cache: string, dataDir: string): Promise<void>
   for (const version of await versionsIn(cache)) await copyWhole(join(cache, version), join(dataDir, 'system'), version)
 }
 
-/** The result of a server's probe of this host's VMM by saving and restoring a VM. The next server reuses it, and probes again when it does not apply. */
-const PROOF = join('hypervisor-qemu', 'imaging.json')
+/** The results of a server's probes of this host's VMM by saving and restoring VMs. The next server reuses them, and probes again when they do not apply. */
+const PROOFS = ['imaging.json', 'private.json'].map((name) => join('hypervisor-qemu', name))
 
 /** Puts the known probe results into a new data folder. */
 export async function seedProof (cache: string, dataDir: string): Promise<void> {
-  await copyIfThere(join(cache, PROOF), join(dataDir, PROOF))
+  for (const proof of PROOFS) await copyIfThere(join(cache, proof), join(dataDir, proof))
 }
 
 /** Keeps the probe results of a data folder that is about to be removed. */
 export async function keepProof (cache: string, dataDir: string): Promise<void> {
-  await copyIfThere(join(dataDir, PROOF), join(cache, PROOF))
+  for (const proof of PROOFS) await copyIfThere(join(dataDir, proof), join(cache, proof))
 }
 
 async function copyIfThere (from: string, to: string): Promise<void> {

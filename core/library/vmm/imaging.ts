@@ -5,6 +5,7 @@ import { CaptureFailed } from './errors.ts'
 /** The steps that a driver implements. */
 export interface ImagingSteps {
   readonly memoryFile: VmImaging['memoryFile']
+  readonly memoryBase?: string
   readonly copyAhead?: NonNullable<VmImaging['copyAhead']>
   /** the state that the VMM reports: `running` while its guest runs */
   readonly status: () => Promise<unknown>
@@ -14,7 +15,7 @@ export interface ImagingSteps {
   readonly save: (before: unknown, files: CaptureFiles, signal: AbortSignal | undefined) => Promise<MemoryImage>
 }
 
-export function createImaging ({ memoryFile, copyAhead, status, pause, resume, save }: ImagingSteps): VmImaging {
+export function createImaging ({ memoryFile, memoryBase, copyAhead, status, pause, resume, save }: ImagingSteps): VmImaging {
   let busy = false
 
   async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
@@ -29,6 +30,7 @@ export function createImaging ({ memoryFile, copyAhead, status, pause, resume, s
 
   return {
     memoryFile,
+    ...memoryBase === undefined ? {} : { memoryBase },
     ...copyAhead === undefined ? {} : { copyAhead },
     pause,
     resume,

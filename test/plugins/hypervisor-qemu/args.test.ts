@@ -51,12 +51,12 @@ await t.test('memory in a file is mapped as asked, under the same name', async (
   const file = { 'qom-type': 'memory-backend-file', id: 'memory', size: 301 * 2 ** 20, 'mem-path': '/vm/m,1' }
   t.same(object({ path: '/vm/m,1', sharing: 'shared' }), { ...file, share: true })
   t.same(object({ path: '/vm/m,1', sharing: 'private' }, false), { ...file, share: false })
-  t.same(object({ path: '/vm/m,1', sharing: 'private' }, true), { ...file, share: false, readonly: true, rom: 'off' })
+  t.same(object({ path: '/vm/m,1', sharing: 'private' }, true), { ...file, 'mem-path': '/proc/self/fd/9', share: false, readonly: true, rom: 'off' }, 'it is lent what it need not be able to reach')
   t.throws(() => object({ path: '/vm/m,1', sharing: 'private' }), /needs an image/)
 })
 
 await t.test('a VM that is restored waits for its state', async (t) => {
-  t.ok(buildArgs(spec, options, { readonlyPrivate: false }).join(' ').endsWith(' -incoming defer'))
+  t.ok(buildArgs(spec, options, { readonlyPrivate: false }).join(' ').endsWith(' -S -incoming defer'))
   t.notOk(line().includes('-incoming'))
 })
 
@@ -104,12 +104,14 @@ await t.test('a network device stands in its own slot, and its TAP is opened wit
   t.equal(built.replace(/ -netdev \S+ -device \S+/, ''), line(), 'nothing else changes')
 })
 
-await t.test('a balloon stands in its own slot, and neither beside devices of the host nor on private memory', async (t) => {
+await t.test('a balloon stands in its own slot, neither beside devices of the host, nor on private memory whose file could be cut', async (t) => {
   const built = line({ balloon: true })
   t.ok(built.includes('-device virtio-balloon-pci,id=balloon,free-page-reporting=on,deflate-on-oom=on,bus=pcie.0,addr=0x5,disable-legacy=on,romfile='), built)
   t.equal(built.replace(/ -device virtio-balloon\S+/, ''), line(), 'nothing else changes')
   t.notOk(line({ balloon: true, devices: [{ sysfs: '/sys/x' }] }).includes('balloon'))
-  t.throws(() => buildArgs({ ...spec, balloon: true, memory: { path: '/m', sharing: 'private' } }, options, { readonlyPrivate: true }), /private memory's file/)
+  const onPrivate = { ...spec, balloon: true, memory: { path: '/m', sharing: 'private' } } as const
+  t.throws(() => buildArgs(onPrivate, options, { readonlyPrivate: false }), /private memory's file/)
+  t.match(buildArgs(onPrivate, options, { readonlyPrivate: true }).join(' '), /virtio-balloon/, 'a file that is only read cannot be cut')
 })
 
 await t.test('devices keep their slots, whatever else a VM has', async (t) => {
