@@ -27,6 +27,7 @@ export const InstancesConfig = Type.Object({
     heartbeat: Duration('20s', 'A comment keeps a silent stream open')
   }, { additionalProperties: false, default: {} }),
   memoryFiles: Type.Boolean({ default: false, description: 'VMs keep their memory in a file from their boot on: the first standby is then as quick as later ones, and the boot slower' }),
+  privateMemory: Type.Boolean({ default: true, description: 'VMs that are made of a template, of each other or of a snapshot share its memory file, where the VMM can: an image holds only what differs. Such a VM gives no memory back to the host while it runs' }),
   compression: Type.Object({
     enabled: Type.Boolean({ default: false, description: 'Compress memory images in the background, where neither the request nor the policy of the instance says otherwise' }),
     algorithm: oneOf(['zstd', 'lz4'], { default: 'zstd', description: 'zstd gives smaller files, lz4 is quicker' }),
@@ -88,6 +89,8 @@ export interface Settings {
   readonly logs: { readonly maxBytes: number, readonly checkIntervalMs: number, readonly heartbeatMs: number }
   /** whether VMs that boot keep their memory in a file */
   readonly memoryFiles: boolean
+  /** whether VMs share the memory file of what they are made of, where the VMM can */
+  readonly privateMemory: boolean
   /** of memory images, where nobody says otherwise; absent: none */
   readonly compression?: Compression
   readonly templates: {
@@ -132,6 +135,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     },
     logs: { maxBytes: sizeBytes(logs.maxSize), checkIntervalMs: durationMs(logs.checkInterval), heartbeatMs: durationMs(logs.heartbeat) },
     memoryFiles: config.memoryFiles,
+    privateMemory: config.privateMemory,
     ...compressionOf(config.compression),
     templates: templatesOf(config.templates),
     hotStandby: hotStandbyOf(config.hotStandby),

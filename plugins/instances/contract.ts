@@ -62,6 +62,8 @@ export interface StoredMemory {
   readonly path: string
   /** absent: uncompressed, and sparse */
   readonly algorithm?: CompressionAlgorithm
+  /** a file of what differs from that file; absent: nothing does */
+  readonly changes?: string
 }
 
 export interface CopyRequest {

@@ -25,7 +25,7 @@ export function keyFor (spec: VmSpec, version: string): string {
 export function detailsOf (spec: VmSpec, version: string, image?: MemoryImage): Record<string, unknown> {
   const { vcpus, memoryBytes, memory, network } = spec
   const facts: ImageFacts = {
-    key: image?.key ?? keyFor(spec, version), shape: shapeOf(spec, version), vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}
+    key: image?.key ?? keyFor(spec, version), shape: shapeOf(spec, version), vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}, ...memory?.sharing === 'private' ? { memoryBase: memory.path } : {}
   }
   return { image: facts, ...network === undefined ? {} : { network } }
 }

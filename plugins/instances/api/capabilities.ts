@@ -16,13 +16,15 @@ const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
 const INSTANT_CREATE = 'instant-create'
 /** the feature of a driver that keeps paused VMs, when the server keeps VMs in standby */
 const HOT_STANDBY = 'hot-standby'
+/** the feature of a driver whose VMs share the memory of what they are made of, once that is known to work */
+const PRIVATE_MEMORY = 'private-memory'
 
 /** features that are listed when the plugin of the same name runs */
 const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
 
 export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
-  readonly settings: Pick<Settings, 'defaults' | 'limits' | 'templates' | 'hotStandby'>
+  readonly settings: Pick<Settings, 'defaults' | 'limits' | 'templates' | 'hotStandby' | 'privateMemory'>
   readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
   readonly plugins: Pick<PluginReports, 'isStarted' | 'list'>
   /** undefined without the plugin networking */
@@ -32,14 +34,15 @@ export interface CapabilitySources {
 }
 
 /** Probes each driver once; the answers are cached by the drivers. */
-export async function capabilitiesOf ({ hypervisors, settings: { defaults, limits, templates, hotStandby }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
+export async function capabilitiesOf ({ hypervisors, settings: { defaults, limits, templates, hotStandby, privateMemory }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
   const imagingFeatures = [...IMAGING_FEATURES, ...templates.enabled ? [INSTANT_CREATE] : []]
   const keepsVms = hotStandby.maxCount > 0 && hotStandby.keepMs > 0
   const defaultName = defaults.hypervisor
   const runtimes = await Promise.all([...hypervisors.values()].map(async (driver) => {
     const { supported, version: vmm, acceleration, reason: slow } = await driver.probe()
     const unproven = supported ? await unprovenImaging(driver) : { plain: undefined, hotplug: undefined }
-    const ofImaging = [...imagingFeatures, ...keepsVms && driver.imaging?.keepsPaused === true ? [HOT_STANDBY] : []]
+    const isShared = privateMemory && unproven.plain === undefined && await driver.imaging?.privateMemory?.isProven() === true
+    const ofImaging = [...imagingFeatures, ...keepsVms && driver.imaging?.keepsPaused === true ? [HOT_STANDBY] : [], ...isShared ? [PRIVATE_MEMORY] : []]
     const reason = reasons(slow, unproven)
     return {
       name: driver.name,

@@ -64,7 +64,7 @@ export function parseRollup (text: string): NonNullable<InstanceFootprint['memor
 async function diskOf (paths: InstancePaths, commands: HostCommands): Promise<InstanceFootprint['disk']> {
   const files = await filesIn(paths.directory, DEEPEST)
   const isDisk = (path: string): boolean => path === paths.overlay || path.startsWith(`${paths.volumes}/`)
-  const isMemory = (path: string): boolean => path === paths.memory || Object.values(paths.image).some((folder) => path.startsWith(`${folder}/`))
+  const isMemory = (path: string): boolean => path === paths.memory || path === paths.base.memory || Object.values(paths.image).some((folder) => path.startsWith(`${folder}/`))
   const sum = (some: typeof files): number => some.reduce((total, { bytes }) => total + bytes, 0)
   const total = sum(files)
   const disks = files.filter(({ path }) => isDisk(path))

@@ -11,7 +11,8 @@ import { compressionFor } from './compression-for.ts'
 /** Plans the compression that an image is to have. Does nothing when it is to have none, is compressed already, or is not on the disk yet. */
 export function compressLater (context: Context, instance: LiveInstance, stored: StoredImage): void {
   const wanted = wantedBy(context, instance, stored)
-  if (wanted === null || stored.compressed !== undefined || stored.bootId !== null || context.closing.signal.aborted) return
+  // What differs from a base is little, and not compressed.
+  if (wanted === null || stored.onBase !== undefined || stored.compressed !== undefined || stored.bootId !== null || context.closing.signal.aborted) return
   const began = performance.now()
   const { operations } = pathsIn(context, instance.id)
   context.compressions.plan(instance.id, left(wanted), {

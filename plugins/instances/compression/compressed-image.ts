@@ -6,7 +6,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../../core/library/compressed-memory.ts'
 import type { StoredMemory } from '../contract.ts'
-import { rewriteImage, type ImageStage, type StoredImage } from '../memory-image/files.ts'
+import { changesPath, rewriteImage, type ImageStage, type StoredImage } from '../memory-image/files.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 
 const ALGORITHMS = ['zstd', 'lz4'] as const satisfies readonly CompressionAlgorithm[]
@@ -16,7 +16,8 @@ export function compressedPath (paths: InstancePaths, stage: ImageStage, algorit
 }
 
 /** Where the memory of a whole image is. */
-export function memoryIn (paths: InstancePaths, { compressed }: StoredImage): StoredMemory {
+export function memoryIn (paths: InstancePaths, { compressed, onBase }: StoredImage): StoredMemory {
+  if (onBase !== undefined) return { path: paths.base.memory, ...onBase.changes ? { changes: changesPath(paths, 'whole') } : {} }
   if (compressed === undefined) return { path: paths.memory }
   return { path: compressedPath(paths, 'whole', compressed.algorithm), algorithm: compressed.algorithm }
 }

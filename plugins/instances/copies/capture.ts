@@ -6,7 +6,7 @@ import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contra
 import { namingFullDisk } from '../host/disk-full.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
-import { copyResting, type CopyTarget } from '../operations/copy-instance.ts'
+import { copyResting, wholeImage, type CopyTarget } from '../operations/copy-instance.ts'
 import { copyRunning } from '../operations/copy-running.ts'
 import { requireCapturable } from '../parts/all.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
@@ -29,7 +29,8 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
     const taken = await take(context, instance, kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } })
     for (const path of kind === 'Stopped' ? [overlay] : [overlay, state, memory.path]) await chmod(path, 0o600)
     await ownVolumeOverlays({ volumes }, undefined)
-    return describeCopy(instance.record, kind, taken.memory, taken.newMachine)
+    // What outlives its source is whole.
+    return describeCopy(instance.record, kind, taken.memory === undefined ? undefined : await wholeImage(taken.memory, memory.path), taken.newMachine)
   } catch (error) {
     for (const path of [overlay, volumes, state, memory.path]) await rm(path, { recursive: true, force: true })
     throw namingFullDisk(CALL, error)

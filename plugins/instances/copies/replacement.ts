@@ -114,6 +114,10 @@ async function moveFiles (from: InstancePaths, to: InstancePaths, withMemory: bo
     await dropMemory(to)
     await rename(from.memory, to.memory)
   }
+  if (await isThere(from.base.folder)) {
+    await dropMemory(to)
+    await rename(from.base.folder, to.base.folder)
+  }
   await rename(from.image.whole, to.image.whole)
 }
 

@@ -17,6 +17,8 @@ export interface InstancePaths {
   readonly operations: string
   /** the VM's memory, for as long as it has a VM or a memory image */
   readonly memory: string
+  /** a memory file that its VM maps privately, and the folder for it alone; see memory-image/base.ts */
+  readonly base: { readonly folder: string, readonly memory: string }
   /** folders of the rest of a memory image: while it is made, once it is whole, and from the moment at which a VM is started on it */
   readonly image: { readonly making: string, readonly whole: string, readonly taken: string }
   /** folders of a copy of disk and image, which is removed once a VM has gone on from them: while the copy is made, and once it is whole */
@@ -45,6 +47,7 @@ export function pathsAt (directory: string): InstancePaths {
     report: `${directory}/report`,
     operations: `${directory}/operations.log`,
     memory: `${directory}/memory`,
+    base: { folder: `${directory}/base`, memory: `${directory}/base/memory` },
     image: { making: `${directory}/standby.making`, whole: `${directory}/standby`, taken: `${directory}/standby.taken` },
     kept: { making: `${directory}/restore.making`, whole: `${directory}/restore.kept` },
     replacement: { making: `${directory}/replacement.making`, whole: `${directory}/replacement` }

@@ -9,11 +9,14 @@ import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Compression } from '../../../core/library/compressed-memory.ts'
 import { removeTree, renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 
 const VERSION = 1
+/** version for an image on a base: an older server would look for its memory file */
+const ON_BASE_VERSION = 2
 
 /** The content of `image.json`, which is beside the state file. */
 export interface StoredImage {
@@ -21,8 +24,10 @@ export interface StoredImage {
   readonly image: MemoryImage
   /** the VM that was captured; null when it was another instance's */
   readonly source: ProcessIdentity | null
-  /** modification time of the memory file, `ns`: when it has changed, a VM has run on the file */
+  /** modification time of the memory file, `ns`: when it has changed, a VM has run on the file. Empty for an image on a base, which no VM writes: the note of its taker tells whether one has run */
   readonly memoryMark: string
+  /** the memory is the instance's base, and what differs from it, if anything does; absent: the memory file */
+  readonly onBase?: { readonly changes: boolean }
   /** the image was copied from another instance, and the guest has not been told yet that it is a machine of its own */
   readonly newMachine: boolean
   /** the boot of the host during which the image was made; null once everything is on disk, so that it would outlive a power cut */
@@ -55,12 +60,12 @@ const STAGES = ['making', 'whole', 'taken'] as const satisfies readonly ImageSta
 /** One look at the folder. A folder that does not exist is like an empty one. */
 export async function readRemains (paths: InstancePaths): Promise<Remains> {
   const names = new Set(await namesIn(paths.directory))
-  const isThere = (path: string): boolean => names.has(basename(path))
+  const has = (path: string): boolean => names.has(basename(path))
   return {
-    memory: isThere(paths.memory),
-    image: new Set(STAGES.filter((stage) => isThere(paths.image[stage]))),
-    kept: Object.values(paths.kept).some(isThere),
-    replacement: Object.values(paths.replacement).some(isThere)
+    memory: has(paths.memory) || has(paths.base.folder),
+    image: new Set(STAGES.filter((stage) => has(paths.image[stage]))),
+    kept: Object.values(paths.kept).some(has),
+    replacement: Object.values(paths.replacement).some(has)
   }
 }
 
@@ -75,6 +80,11 @@ async function namesIn (folder: string): Promise<readonly string[]> {
 
 export function statePath (paths: InstancePaths, stage: ImageStage): string {
   return join(paths.image[stage], 'state')
+}
+
+/** What the VM of an image had changed of its base. */
+export function changesPath (paths: InstancePaths, stage: ImageStage): string {
+  return join(paths.image[stage], 'changes')
 }
 
 /** Makes an empty folder for an image that is to be made, and removes what earlier ones have left. */
@@ -93,7 +103,7 @@ export async function readImage (paths: InstancePaths, stage: ImageStage): Promi
     throw error
   }
   const stored = parse(text)
-  if (stored !== undefined && stored.version !== VERSION) throw new Error(`the memory image in ${paths.directory} is of version ${stored.version}, and not ${VERSION}`)
+  if (stored !== undefined && ![VERSION, ON_BASE_VERSION].includes(stored.version)) throw new Error(`the memory image in ${paths.directory} is of version ${stored.version}, and not ${VERSION}`)
   return stored
 }
 
@@ -102,7 +112,7 @@ export async function readImage (paths: InstancePaths, stage: ImageStage): Promi
  * as its `bootId` says.
  */
 export async function completeImage (paths: InstancePaths, facts: Omit<StoredImage, 'version' | 'memoryMark'>): Promise<StoredImage> {
-  const stored: StoredImage = { version: VERSION, ...facts, memoryMark: await markOf(paths.memory) }
+  const stored: StoredImage = { version: facts.onBase === undefined ? VERSION : ON_BASE_VERSION, ...facts, memoryMark: facts.onBase === undefined ? await markOf(paths.memory) : '' }
   await writeFile(manifestPath(paths, 'making'), JSON.stringify(stored), { mode: 0o600 })
   await removeTree(paths.image.whole)
   await rename(paths.image.making, paths.image.whole)
@@ -111,8 +121,10 @@ export async function completeImage (paths: InstancePaths, facts: Omit<StoredIma
 
 /** Writes all files of a whole image to the disk, however long that takes. Afterwards `markDurable` is to be called while nobody else changes the image. */
 export async function syncImage (paths: InstancePaths): Promise<void> {
+  const stored = await readImage(paths, 'whole')
+  const memory = stored?.onBase === undefined ? [paths.memory] : [paths.base.memory, ...stored.onBase.changes ? [changesPath(paths, 'whole')] : []]
   // The writable disk is synced too: memory and disk must be of the same moment.
-  await syncMemoryImage([paths.memory, paths.overlay, statePath(paths, 'whole')])
+  await syncMemoryImage([...memory, paths.overlay, statePath(paths, 'whole')])
 }
 
 /** Stores `image.json` of an image whose folder has been made and is known to nobody else. */
@@ -140,6 +152,7 @@ export async function takeImage (paths: InstancePaths, { bootId }: StoredImage):
 
 /** Whether no VM has run on the memory since the image was made. */
 export async function isUntouched (paths: InstancePaths, stored: StoredImage): Promise<boolean> {
+  if (stored.onBase !== undefined) return await isThere(paths.base.memory) && await takerOf(paths) === undefined
   try {
     return await markOf(paths.memory) === stored.memoryMark
   } catch (error) {
@@ -156,7 +169,8 @@ export async function noteTaker (paths: InstancePaths, handle: VmHandle): Promis
 /** Marks the image that was taken as one that a VM has run on. Called before a kept VM goes on: that VM has the memory already, and when it writes to pages that it has written before, no file's time changes. */
 export async function markTouched (paths: InstancePaths): Promise<void> {
   const now = new Date()
-  await utimes(paths.memory, now, now)
+  // Of an image on a base, the note of its taker is the mark.
+  if (await isThere(paths.memory)) await utimes(paths.memory, now, now)
 }
 
 /** The VM that the image was taken for. This note is all that is known of the VM when a server has died before it stored it. Undefined for a note that was cut off: its guest has not run then. */
@@ -195,6 +209,7 @@ export async function dropKept (paths: InstancePaths): Promise<void> {
 export async function dropMemory (paths: InstancePaths): Promise<void> {
   await dropImage(paths)
   await removeTree(paths.memory)
+  await removeTree(paths.base.folder)
 }
 
 /** Whether the image was made from this very VM. */

@@ -3,7 +3,7 @@
 // Where the file system shares blocks (XFS, btrfs) that costs nothing, and is always done. Elsewhere it is a copy of all that was written, so it is done until a VM has gone
 // on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments. A spare VM that has rehearsed is such a VM: its guest has
 // used all devices, and has started a program.
-import { link, mkdir, rename, stat } from 'node:fs/promises'
+import { link, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
@@ -11,7 +11,7 @@ import { bootId } from '../../../core/process/identity.ts'
 import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../folder/files.ts'
-import { dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from './files.ts'
+import { changesPath, dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { fitsOnDisk } from './memory-file.ts'
@@ -46,17 +46,18 @@ export async function keepImage (context: Context, record: InstanceRecord, store
   const identity = identityOf(context, record)
   await copySparse(context.commands, paths.overlay, to.overlay)
   await copyVolumeOverlays(context.commands, paths.volumes, to.volumes)
-  for (const path of [to.memory, to.overlay]) await giveFile(path, identity)
+  for (const path of [...stored.onBase === undefined ? [to.memory] : [], to.overlay]) await giveFile(path, identity)
   await ownVolumeOverlays(to, identity)
   await link(statePath(paths, 'whole'), statePath(to, 'whole'))
   // The copy is not on disk yet, and is removed before it would be.
   const { compressed, ...rest } = stored
-  await writeImage(to, { ...rest, memoryMark: await markOf(to.memory), bootId: bootId() })
+  await writeImage(to, { ...rest, memoryMark: stored.onBase === undefined ? await markOf(to.memory) : '', bootId: bootId() })
   await rename(paths.kept.making, paths.kept.whole)
   return true
 }
 
 async function copyMemory (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
+  if (stored.onBase !== undefined) return await keepBase(context, from, to, stored)
   if (await reflink(from.memory, to.memory)) return true
   if (context.provenImages.has(kindOf(stored))) return false
   const { blocks } = await stat(from.memory)
@@ -65,6 +66,18 @@ async function copyMemory (context: Context, from: InstancePaths, to: InstancePa
     return false
   }
   await copySparse(context.commands, from.memory, to.memory)
+  return true
+}
+
+/** Base and changes are never written, so a second name keeps them; only the disk has to be copied. */
+async function keepBase (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
+  if (context.provenImages.has(kindOf(stored))) {
+    if (!await reflink(from.overlay, to.overlay)) return false
+    await rm(to.overlay)
+  }
+  await mkdir(to.base.folder, { mode: 0o700 })
+  await link(from.base.memory, to.base.memory)
+  if (stored.onBase?.changes === true) await link(changesPath(from, 'whole'), changesPath(to, 'whole'))
   return true
 }
 

@@ -1,5 +1,6 @@
 // The file that a VM keeps its memory in, so that a standby need not write all of the memory.
 import { rm, statfs } from 'node:fs/promises'
+import { removeTree } from '../../../core/fs/durable.ts'
 import type { VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { makeFile } from '../folder/files.ts'
@@ -12,6 +13,7 @@ export async function makeMemory (context: Context, record: InstanceRecord): Pro
   await dropImage(paths)
   // Memory that an earlier run has left would become this run's.
   await rm(paths.memory, { force: true })
+  await removeTree(paths.base.folder)
   if (!context.settings.memoryFiles || !await fitsOnDisk(paths.directory, record.spec.memoryBytes)) return undefined
   await makeFile(paths.memory, identityOf(context, record))
   return { path: paths.memory, sharing: 'shared' }

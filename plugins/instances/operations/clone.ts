@@ -1,6 +1,6 @@
 // Brings up the VM of an instance in the quickest way: as a clone of a template if that can be, else by a boot. A fault of the template never makes this fail.
 import { open, stat } from 'node:fs/promises'
-import type { Vm } from '../../../core/library/hypervisor.ts'
+import type { Vm, VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
 import { copyChanged } from '../../../core/library/vmm/held-memory.ts'
 import { traced } from '../../../core/tracing/span.ts'
@@ -8,7 +8,9 @@ import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../folder/files.ts'
 import { dropMemory } from '../memory-image/files.ts'
+import { takeBase } from '../memory-image/base.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
+import { knownToShareMemory } from '../memory-image/sharing.ts'
 import { connectParts } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
 import type { InstanceRecord } from '../model/record.ts'
@@ -25,6 +27,8 @@ export interface ClonedMemory {
   readonly use: TemplateUse
   /** Resolves when the memory is complete; the VMM may be started before. */
   readonly filled: Promise<void>
+  /** what the VM is restored on */
+  readonly file: VmMemoryFile
 }
 
 /** What is ready for a VM before it is started. */
@@ -56,11 +60,15 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
   if (shape === undefined || use === undefined) return undefined
   const paths = pathsIn(context, record.id)
   try {
+    if (await knownToShareMemory(context, record.spec)) {
+      await dropMemory(paths)
+      if (await takeBase(paths, use.files.memory)) return { shape, use, file: { path: paths.base.memory, sharing: 'private' }, filled: Promise.resolve() }
+    }
     // The memory file of a VM that runs must be able to grow.
     if (await fitsOnDisk(paths.directory, record.spec.memoryBytes)) {
       // Files that an earlier run has left.
       await dropMemory(paths)
-      return { shape, use, ...await fill(context, record, use.files.memory, paths.memory) }
+      return { shape, use, file: { path: paths.memory, sharing: 'shared' }, ...await fill(context, record, use.files.memory, paths.memory) }
     }
     context.log.info({ instance: record.id }, 'the disk has no room for the memory of a clone; the VM boots')
   } catch (error) {
@@ -122,9 +130,9 @@ export async function cloneOrLaunch (context: Context, record: InstanceRecord, i
   return { vm, way: 'boot' }
 }
 
-async function restore (context: Context, record: InstanceRecord, image: ReadyImage, { use: { template, files }, filled }: ClonedMemory, connection: Connection): Promise<Vm> {
+async function restore (context: Context, record: InstanceRecord, image: ReadyImage, { use: { template, files }, file, filled }: ClonedMemory, connection: Connection): Promise<Vm> {
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw new Error('the driver makes no memory images any more')
   const spec = await vmSpecOf(context, record, image, connection)
-  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: pathsIn(context, record.id).memory, sharing: 'shared' } }, template.image, files.state, { memoryFilled: filled }))
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: file }, template.image, files.state, { memoryFilled: filled }))
 }

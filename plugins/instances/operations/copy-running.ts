@@ -4,6 +4,7 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MemoryImage, Vm, VmImaging } from '../../../core/library/hypervisor.ts'
 import { copyChanged } from '../../../core/library/vmm/held-memory.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
 import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { pathsIn, type Context } from '../context.ts'
@@ -11,6 +12,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { makeOverlaysFolder, overlayPath, overlaysIn } from '../volumes/overlays.ts'
 import { overlayDiskOf, volumesOf } from '../volumes/spec.ts'
+import { takeBase } from '../memory-image/base.ts'
 import { copyRanges } from './copy-ranges.ts'
 import type { CopyTarget } from './copy-instance.ts'
 import { allDone } from './insert.ts'
@@ -35,7 +37,8 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     // Otherwise the guest would write its dirty files while it is put to sleep, and everything that it writes then is copied again.
     await session.flush()
     const pairs = await disksOf(context, source, to)
-    const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, to.image?.memory), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
+    const base = to.image?.shared === undefined || imaging.memoryBase === undefined || !await takeBase(to.image.shared, imaging.memoryBase) ? undefined : to.image.shared
+    const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, base === undefined ? to.image?.memory : undefined), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
     await session.flush()
     note()
     await sleepIn(context, source, session, undo)
@@ -44,7 +47,8 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     await imaging.pause()
     note()
     const takeMemory = async (paths: NonNullable<CopyTarget['image']>): Promise<void> => {
-      image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory })
+      image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory, ...base === undefined ? {} : { changesPath: base.changes } })
+      if (base !== undefined && image.changes !== true) await removeTree(base.base.folder)
       // Not before the VM is paused: until then the file need not agree with the state.
       await memory?.()
     }

@@ -28,6 +28,8 @@ import { copyResting, own, targetIn, type CopyTarget } from './copy-instance.ts'
 import { copyRunning } from './copy-running.ts'
 import { allDone, insert } from './insert.ts'
 import { converse, driverOf, launch, vmSpecOf } from './launch.ts'
+import { memoryFor } from '../memory-image/base.ts'
+import { sharesMemory } from '../memory-image/sharing.ts'
 import { settleImage } from '../memory-image/sync.ts'
 import { requireNoWorker } from '../workers/worker-memory.ts'
 
@@ -96,7 +98,8 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
     await makeFolder(paths)
     await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])
     const connecting = target === 'Running' ? connectParts(context, record) : Promise.resolve(undefined)
-    const copying = async (): Promise<void> => { await own(paths, { identity, newMachine: true, image: await plan.copy(await targetIn(paths, { withMemory })) }) }
+    const shares = withMemory && await sharesMemory(context, spec)
+    const copying = async (): Promise<void> => { await own(paths, { identity, newMachine: true, image: await plan.copy(await targetIn(paths, { withMemory, shares })) }) }
     await allDone([copying(), connecting])
     return { record, image, target, connection: await connecting, undo, began, ...turn === undefined ? {} : { turn } }
   })
@@ -156,7 +159,7 @@ async function restoreCopy (context: Context, record: InstanceRecord, image: Rea
   const paths = pathsIn(context, record.id)
   await takeImage(paths, stored)
   const spec = await vmSpecOf(context, record, image, connection)
-  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken')))
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: memoryFor(paths, stored, 'taken') }, stored.image, statePath(paths, 'taken')))
 }
 
 function targetOf ({ name, state, derived }: LiveInstance, { fromRunning, targetState: asked }: InstanceForkRequest): TargetState {

@@ -2,6 +2,7 @@
 // state are no longer of the same moment. Until then a failure, or a crash of the server, leaves the instance in standby.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { traced } from '../../../core/tracing/span.ts'
 import type { ReadyImage } from '../../images/contract.ts'
@@ -25,6 +26,7 @@ import { requireState } from '../model/state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { allDone } from './insert.ts'
+import { memoryFor } from '../memory-image/base.ts'
 import { keepImage, noteProblem, proveImage, putBack } from '../memory-image/keep.ts'
 import { converse, vmSpecOf } from './launch.ts'
 
@@ -80,10 +82,12 @@ async function startOn (context: Context, instance: LiveInstance, image: ReadyIm
   const spec = await vmSpecOf(context, record, image, await connecting)
   const stored = await expanded(context, instance, kept)
   await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
+  // Of a VM that was ended.
+  if (stored.onBase === undefined) await removeTree(paths.base.folder)
   await takeImage(paths, stored)
   try {
     const options = { beforeRun: async (handle: VmHandle) => { await noteTaker(paths, handle) } }
-    return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'), options))
+    return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: memoryFor(paths, stored, 'taken') }, stored.image, statePath(paths, 'taken'), options))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     if (await isUntouched(paths, stored)) await giveBack(context, instance, stored, why)

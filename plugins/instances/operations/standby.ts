@@ -10,7 +10,8 @@ import { namingFullDisk } from '../host/disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../folder/files.ts'
 import { isKeepable, keep } from '../hot-standby/keep.ts'
-import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
+import { beginImage, changesPath, completeImage, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
+import { savesChanges } from '../memory-image/sharing.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
@@ -49,16 +50,18 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
       undo.add(() => { session.speak() })
     }
     if (imaging.memoryFile === undefined) await rm(paths.memory, { force: true })
-    const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory })
+    const mayStayOnBase = imaging.memoryBase !== undefined && savesChanges(context, instance.record.spec, wanted)
+    const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory, ...mayStayOnBase ? { changesPath: changesPath(paths, 'making') } : {} })
+    const onBase = image.changes === true ? { changes: true } : undefined
     undo.add(async () => { await imaging.resume() })
     const captured = performance.now()
-    if (imaging.memoryFile === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
+    if (imaging.memoryFile === undefined && onBase === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
     await lastLook?.()
     session.setLeaving(true)
     undo.add(() => { session.setLeaving(false) })
     // The first step of taking back: a whole image must be an image that no VM has gone on from.
     undo.add(async () => { await dropImage(paths) })
-    const stored = await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
+    const stored = await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(onBase === undefined ? {} : { onBase }), ...(wanted === undefined ? {} : { wanted }) })
     if (isKept) session.part()
     else await session.putAway()
     undo.drop()

@@ -5,11 +5,13 @@ import { removeTree } from '../../../core/fs/durable.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import type { BaseContext } from '../context.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
+import { sharesMemory } from '../memory-image/sharing.ts'
 import { buildTemplate } from './build.ts'
 import type { Idle } from './idle.ts'
 import type { TemplatePaths } from './paths.ts'
 import type { SparePool } from './pool.ts'
 import type { Shape, Spare } from './contract.ts'
+import { hiddenSpec } from './shape.ts'
 import { makeSpare, RehearsalFailed, type SpareSource } from './spare.ts'
 import type { TemplateStore } from './store.ts'
 
@@ -87,7 +89,8 @@ export class TemplateMaker {
     const { context, store, idle } = this.#parts
     if (!store.has(shape.key)) await idle.wait(context.settings.templates.quietMs, signal)
     const why = await unlessAborted(signal, context.hypervisors.get(shape.hypervisor)?.imaging?.refusal(shape) ?? Promise.resolve(undefined))
-    if (why === undefined) return true
+    // Found out here, so that no create has to wait for it.
+    if (why === undefined) return await unlessAborted(signal, sharesMemory(context, hiddenSpec(shape, 0))).then(() => true)
     this.avoid(shape.key)
     context.log.warn({ template: shape.key, why }, 'VMs cannot be saved and restored here, so they boot cold')
     return false

@@ -1,7 +1,7 @@
 // A clone of a template that was started and is paused where its guest waits for a workload. It lacks only a name and disks to be an instance.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Vm, VmImaging } from '../../../core/library/hypervisor.ts'
+import type { Vm, VmImaging, VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
@@ -13,6 +13,8 @@ import { isRefusal } from '../guest/guest-errors.ts'
 import { kernelHeadersOf } from '../guest/kernel-headers.ts'
 import { kindOf } from '../memory-image/keep.ts'
 import { allDone } from '../operations/insert.ts'
+import { takeBase } from '../memory-image/base.ts'
+import { knownToShareMemory } from '../memory-image/sharing.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { guestNetworkOf } from '../parts/address.ts'
 import type { InstanceRecord } from '../model/record.ts'
@@ -114,8 +116,8 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     const hidden = await makeHidden(context, template, options.overlayBytes)
     if (hidden === undefined) return undefined
     undo.add(hidden.remove)
-    await fill(context, hidden, files, options, signal)
-    const vm = await restore(context, paths, source, hidden, signal)
+    const memory = await fill(context, hidden, files, options, signal)
+    const vm = await restore(context, paths, source, { hidden, memory }, signal)
     undo.add(async () => {
       await vm.kill()
       vm.release()
@@ -140,24 +142,32 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
   }
 }
 
-async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles, { overlayBytes }: SpareOptions, signal: AbortSignal): Promise<void> {
+async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles, { overlayBytes }: SpareOptions, signal: AbortSignal): Promise<VmMemoryFile> {
   const { paths, record } = hidden
   const identity = identityOf(context, record)
+  const memory = bringMemory(context, hidden, files, signal)
   await allDone([
-    copySparse(context.commands, files.memory, paths.memory, { signal }),
+    memory,
     makeOverlay(paths.overlay, overlayBytes, identity, context.commands),
     makeOverlay(rehearsalPath(hidden), REHEARSAL_BYTES, identity, context.commands)
   ])
-  await giveFile(paths.memory, identity)
   await syncFiles(paths)
+  return await memory
 }
 
-async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: SpareSource, hidden: Hidden, signal: AbortSignal): Promise<Vm> {
+async function bringMemory (context: BaseContext, { paths, record }: Hidden, { memory }: TemplateFiles, signal: AbortSignal): Promise<VmMemoryFile> {
+  if (await knownToShareMemory(context, record.spec) && await takeBase(paths, memory)) return { path: paths.base.memory, sharing: 'private' }
+  await copySparse(context.commands, memory, paths.memory, { signal })
+  await giveFile(paths.memory, identityOf(context, record))
+  return { path: paths.memory, sharing: 'shared' }
+}
+
+async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: SpareSource, { hidden, memory }: { readonly hidden: Hidden, readonly memory: VmMemoryFile }, signal: AbortSignal): Promise<Vm> {
   const { imaging } = driverOf(context, hidden.record)
   if (imaging === undefined) throw new Error('the driver makes no memory images')
   const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root }, hidden.connection)
   const disks = spec.disks.map((disk) => disk.id === 'overlay' ? { ...disk, path: rehearsalPath(hidden) } : disk)
-  return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, { signal })
+  return await imaging.restore({ ...spec, disks, memory }, template.image, files.state, { signal })
 }
 
 /** The VM keeps its address when it becomes an instance, so the guest has it from the rehearsal on. */

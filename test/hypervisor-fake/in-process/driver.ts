@@ -29,6 +29,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
     imaging: {
       keepsPaused: true,
       refusal: async () => host.imagingRefusal,
+      privateMemory: { refusal: async () => host.sharesMemory === true ? undefined : 'its VMs share no memory', isProven: async () => host.sharesMemory === true },
       key: async (spec) => keyFor(spec, host.vmmVersion),
       restore: async (spec, image, statePath, { signal, beforeRun } = {}) => {
         signal?.throwIfAborted()
@@ -38,7 +39,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
         return await begin(vm, 'restored', signal, async () => {
           vm.set({ status: 'paused' })
           vm.isCaptured = true
-          vm.restoredFrom = { image, ...await vm.load(statePath, memoryPath) }
+          vm.restoredFrom = { image, ...await vm.load(statePath, spec.memory?.changes ?? memoryPath) }
           await beforeRun?.(vm.handle)
           await host.step('loaded', vm)
           await takeStep(host, vm)
@@ -53,7 +54,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
   }
 
   async function add (spec: VmSpec, image?: Parameters<typeof detailsOf>[2]): Promise<M> {
-    const memoryInode = spec.memory === undefined ? undefined : await lockMemory(host, spec.memory)
+    const memoryInode = await lockMemory(host, spec)
     const pid = FIRST_PID + host.vms.length
     const vm = host.makeVm(spec, {
       driver: name, version: 1, vmmVersion: host.vmmVersion, pid, startTicks: '0', bootId: 'in-process', directory: spec.directory, details: detailsOf(spec, host.vmmVersion, image)

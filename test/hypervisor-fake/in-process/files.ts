@@ -1,6 +1,6 @@
 // What a VMM without a process cannot find out by opening files: whether it could, and who else uses them.
 import { access, stat } from 'node:fs/promises'
-import type { VmDisk, VmMemoryFile, VmSpec } from '../../../core/library/hypervisor.ts'
+import type { VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { MemoryInUse, SpecInvalid } from '../../../core/library/vmm/errors.ts'
 import type { Host } from './host.ts'
 import type { Machine } from './machine.ts'
@@ -28,8 +28,12 @@ export async function checkPlugs<M extends Machine> (host: Host<M>, vm: M, { id,
 }
 
 /** One writer or many readers, as long as their VMs live. Returns what the file is known by. */
-export async function lockMemory<M extends Machine> (host: Host<M>, { path, sharing }: VmMemoryFile): Promise<string> {
-  const { dev, ino } = await stat(path)
+export async function lockMemory<M extends Machine> (host: Host<M>, { memory, identity }: Pick<VmSpec, 'memory' | 'identity'>): Promise<string | undefined> {
+  if (memory === undefined) return undefined
+  const { path, sharing } = memory
+  const { dev, ino, nlink, mode } = await stat(path)
+  if (sharing === 'shared' && nlink !== 1) throw SpecInvalid(`the memory file ${path} would be written, and has ${nlink} names`)
+  if (sharing === 'private' && identity !== undefined && (mode & 0o777) !== 0o444) throw new Error(`EACCES: ${path} must be readable to the VM's user, and writable to nobody`)
   const inode = `${dev}:${ino}`
   const users = host.vms.filter(({ state, memoryInode }) => state.status !== 'gone' && memoryInode === inode)
   if (users.some(({ spec }) => sharing === 'shared' || spec.memory?.sharing === 'shared')) throw MemoryInUse(path)

@@ -18,6 +18,8 @@ export interface Host<M extends Machine> {
   readonly hasBalloons: boolean
   readonly makesImages: boolean
   readonly imagingRefusal: string | undefined
+  /** whether VMs can share a memory file, and be saved as differences from it */
+  readonly sharesMemory?: boolean
   /** why no VM can be taken over, as of a VMM that lives and cannot be reached */
   readonly attachError?: Error | undefined
   /** Whether memory files are as large as the memory, as they are with every other driver. Tests that compare and pack them want small ones. */

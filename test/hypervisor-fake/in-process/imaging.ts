@@ -13,8 +13,11 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
   if (facts === undefined) throw new Error('a handle without the facts of images')
   const mustLive = (): void => { if (vm.state.status === 'gone') throw VmGone(vm.handle.directory) }
 
-  async function write ({ statePath, memoryPath }: CaptureFiles): Promise<MemoryImage> {
-    const target = facts?.memoryFile ?? memoryPath
+  const memoryBase = host.sharesMemory === true ? facts.memoryBase : undefined
+
+  async function write ({ statePath, memoryPath, changesPath }: CaptureFiles): Promise<MemoryImage> {
+    const isOfChanges = memoryBase !== undefined && changesPath !== undefined
+    const target = facts?.memoryFile ?? (isOfChanges ? changesPath : memoryPath)
     if (facts === undefined || target === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
     const wasRunning = vm.state.status === 'running'
     const undo = createUndo()
@@ -34,7 +37,7 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
       await host.step('captured', vm)
       const image = await imageOf(vm.handle, facts, { statePath, memoryPath: target })
       undo.drop()
-      return image
+      return isOfChanges ? { ...image, changes: true } : image
     } catch (error) {
       await undo.run()
       throw error
@@ -43,6 +46,7 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
 
   return {
     memoryFile: facts.memoryFile,
+    ...memoryBase === undefined ? {} : { memoryBase },
     ...facts.memoryFile === undefined ? {
       copyAhead: async (memoryPath: string) => {
         await host.step('copy-ahead', vm)

@@ -14,7 +14,7 @@ export interface CrashPoint {
   readonly dataDir: string
 }
 
-const CHANGES = ['chmod', 'chown', 'copyFile', 'mkdir', 'open', 'rename', 'rm', 'utimes', 'writeFile'] as const
+const CHANGES = ['chmod', 'chown', 'copyFile', 'link', 'mkdir', 'open', 'rename', 'rm', 'utimes', 'writeFile'] as const
 type Change = typeof CHANGES[number]
 
 /** changes that need room on the disk, as far as anybody can tell */

@@ -39,6 +39,8 @@ export class ScriptedHost implements Host<ScriptedVm> {
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
   attachError: Error | undefined
+  /** whether VMs can share a memory file, and be saved as differences from it */
+  sharesMemory = false
   /** why no VM can be saved and restored */
   imagingRefusal: string | undefined
   /** fails that step */

@@ -13,6 +13,7 @@ const config: InstancesConfig = {
   limits: { maxVcpus: 16, minSize: '64MB', maxSize: '32GB', minOverlaySize: '16MB', maxOverlaySize: '100GB' },
   logs: { maxSize: '50MB', checkInterval: '5s', heartbeat: '20s' },
   memoryFiles: true,
+  privateMemory: true,
   compression: { enabled: false, algorithm: 'zstd', level: 1 },
   templates: { enabled: true, maxCount: 8, maxSize: '8GB', spares: 1, maxSpares: 2, spareIdle: '10m', quiet: '1s' },
   hotStandby: { enabled: true, maxCount: 4, maxSize: '4GB', keep: '10m' },
