@@ -21,6 +21,12 @@ export function templatesOff (): Plugins {
   return { instances: { config: { templates: { enabled: false } } } }
 }
 
+/** The same server with the QEMU that BERTH_QEMU names, if it names one. */
+export function withNamedQemu (plugins: Plugins): Plugins {
+  const binary = process.env['BERTH_QEMU']
+  return binary === undefined ? plugins : { ...plugins, 'hypervisor-qemu': { config: { binary } } }
+}
+
 /** The same server, but VMs are not kept after a standby: each restore starts a VM. */
 export function withoutKept (plugins: Plugins): Plugins {
   const { instances } = plugins

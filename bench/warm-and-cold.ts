@@ -5,7 +5,7 @@ import type { HostCommands } from '../core/contracts/services.ts'
 import { startBerth, type Berth } from './berth.ts'
 import { inFolder } from './folder.ts'
 import { makeGuestImage } from './guest/image.ts'
-import { templatesOff, templatesOn } from './templates.ts'
+import { templatesOff, templatesOn, withNamedQemu } from './templates.ts'
 
 export interface WarmAndCold {
   /** Without spare VMs: none is made during a measurement, and none shares memory with a measured one. */
@@ -21,8 +21,8 @@ export async function withWarmAndCold (work: (servers: WarmAndCold) => Promise<v
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const image = await makeGuestImage(commands, folder)
-    const warm = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
-    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+    const warm = await startBerth({ folder: join(folder, 'warm'), plugins: withNamedQemu(templatesOn(0)), signal }, image)
+    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: withNamedQemu(templatesOff()), signal }, image)
     try {
       await work({ warm, cold, commands, folder })
     } finally {

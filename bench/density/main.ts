@@ -1,6 +1,7 @@
 // `npm run bench -- density`: the proportional memory of idle machines made by the server, against that of as many booted by hand.
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { HostCommands } from '../../core/contracts/services.ts'
 import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import { boot, idOf, remove, running, type Berth } from '../berth.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
@@ -8,6 +9,7 @@ import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, type RawBoots, type RawVm } from '../raw-boot.ts'
 import { warmUp, type Warmth } from '../templates.ts'
 import { pssOf, vmmOf } from '../vmm.ts'
+import { heldByFiles } from './held-by-files.ts'
 import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const machines = 10
@@ -19,13 +21,28 @@ async function density ({ runs }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
     const raw = await prepareRawBoots(cold, options, commands, join(folder, 'raw'))
     const warmth = await warmUp(warm, options, 0)
-    await measure(warm, warmth, raw, runs)
+    await measure({ berth: warm, warmth, raw, commands, areShared: await sharesMemory(warm) }, runs)
   })
 }
 
-async function measure (berth: Berth, warmth: Warmth, raw: RawBoots, runs: number): Promise<void> {
+interface Measured {
+  readonly berth: Berth
+  readonly warmth: Warmth
+  readonly raw: RawBoots
+  readonly commands: HostCommands
+  /** whether the machines share their template's memory file */
+  readonly areShared: boolean
+}
+
+async function sharesMemory ({ api }: Berth): Promise<boolean> {
+  return JSON.stringify(await api.call('GET', '/capabilities')).includes('"private-memory"')
+}
+
+async function measure ({ berth, warmth, raw, commands, areShared }: Measured, runs: number): Promise<void> {
   const clones = series('clones of one template')
   const forks = series('forks of one snapshot')
+  const disk = series('disk')
+  const cached = series('page cache')
   const booted = series('the same QEMU command line cold-booted by hand')
   const snapshot = await snapshotOf(berth)
   await takeTurns({
@@ -36,6 +53,10 @@ async function measure (berth: Berth, warmth: Warmth, raw: RawBoots, runs: numbe
         const id = await boot(berth, { ...options, name: `clone-${run}-${index}` })
         await warmth.check(id)
         return id
+      }, async (folders) => {
+        const { diskMib, cachedMib } = await heldByFiles(commands, [...folders, join(berth.server.dataDir, 'templates')])
+        keep(disk, diskMib)
+        keep(cached, cachedMib)
       })),
       async (run, keep) => keep(forks, await pssOfMade(berth, async (index) => {
         const id = idOf(await berth.api.call('POST', `/snapshots/${snapshot}/fork`, { name: `fork-${run}-${index}`, target_state: 'Running' }))
@@ -45,8 +66,10 @@ async function measure (berth: Berth, warmth: Warmth, raw: RawBoots, runs: numbe
       async (_run, keep) => keep(booted, await pssOfBooted(raw))
     ]
   })
-  const note = `PSS of ${machines} VMM processes together, ${settleMs / 1000} s after the last came up; 256 MB, 1 vCPU, idle; nothing else maps the template`
-  print(figureOf(`proportional memory of ${machines} idle machines`, 'MiB', clones.values, { other: booted, ratioAtMost: 0.5, note }))
+  const note = `PSS of ${machines} VMM processes together, ${settleMs / 1000} s after the last came up; 256 MB, 1 vCPU, idle; nothing else maps the template; memory ${areShared ? 'mapped privately of the template\'s file' : 'copied for each'}`
+  print(figureOf(`proportional memory of ${machines} idle machines`, 'MiB', clones.values, { other: booted, ratioAtMost: areShared ? 0.35 : 0.5, note }))
+  print(figureOf(`disk space of ${machines} idle machines and their template`, 'MiB', disk.values, { note: 'blocks of all their files; a file that several have is counted once' }))
+  print(figureOf(`page cache of the files of ${machines} idle machines and their template`, 'MiB', cached.values, { note: 'what the host can take back without a loss once it is written; a part of it is in the PSS above where a VMM maps it' }))
   print(figureOf(`proportional memory of ${machines} idle forks of one snapshot`, 'MiB', forks.values, { other: booted, note }))
 }
 
@@ -58,11 +81,13 @@ async function snapshotOf (berth: Berth): Promise<string> {
   return id
 }
 
-async function pssOfMade (berth: Berth, make: (index: number) => Promise<string>): Promise<number> {
+async function pssOfMade (berth: Berth, make: (index: number) => Promise<string>, look: (folders: readonly string[]) => Promise<void> = async () => {}): Promise<number> {
   const ids: string[] = []
   for (let index = 0; index < machines; index++) ids.push(await make(index))
-  const vmms = await Promise.all(ids.map(async id => await vmmOf(pathsOf(berth.server.dataDir, id).directory)))
+  const folders = ids.map((id) => pathsOf(berth.server.dataDir, id).directory)
+  const vmms = await Promise.all(folders.map(vmmOf))
   const total = await settledPss(vmms.map(({ pid }) => pid))
+  await look(folders)
   for (const id of ids) await remove(berth, id)
   return total
 }
