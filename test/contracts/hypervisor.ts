@@ -10,6 +10,7 @@ import { launchingCases } from './hypervisor/launching.ts'
 import { networkCases } from './hypervisor/network.ts'
 import { outputCases } from './hypervisor/output.ts'
 import { pluggingCases } from './hypervisor/plugging.ts'
+import { privateMemoryCases } from './hypervisor/private-memory.ts'
 import { replacingCases } from './hypervisor/replacing.ts'
 import { separationCases } from './hypervisor/separation.ts'
 import { stateCases } from './hypervisor/state.ts'
@@ -28,6 +29,7 @@ const GROUPS: Readonly<Record<string, (t: Test, fixture: HypervisorFixture) => P
   replacing: replacingCases,
   plugging: pluggingCases,
   imaging: imagingCases,
+  private: privateMemoryCases,
   balloon: balloonCases,
   network: networkCases
 }
