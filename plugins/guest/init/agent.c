@@ -39,6 +39,8 @@ static void host_synced(void *owner) {
   struct writer hello = { .bytes = bytes, .capacity = sizeof bytes };
   hello_write(agent, &hello);
   agent_send_fields(agent, FRAME_HELLO, 0, &hello);
+  agent->resumed = agent->synced && (agent->phase == PHASE_WAITING || agent->phase == PHASE_ASLEEP);
+  agent->synced = true;
 }
 
 static void host_lost(void *owner) {
@@ -262,6 +264,8 @@ void agent_run(struct agent *agent) {
     connection_flush(&agent->connection);
     if (agent->end_step == END_DONE) break;
     if (agent->phase == PHASE_RUNNING) boot_id_remember();
+    if (agent->resumed && agent->platform->warm_up != NULL) agent->platform->warm_up();
+    agent->resumed = false;
     // There is no event for room that our own write has made.
     busy = busy || connection_may_read(&agent->connection) || (!had_room && connection_has_room(&agent->connection));
     struct epoll_event events[EVENTS_PER_TURN];

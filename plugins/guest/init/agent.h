@@ -44,6 +44,7 @@ struct platform {
   // In a fork: mounts and unmounts a volume while the program runs. NULL: this machine has no volumes.
   bool (*mount)(const struct volume *volume, dev_t *place, struct failure *failure);
   bool (*unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
+  void (*warm_up)(void); // NULL: not needed
 };
 
 struct agent {
@@ -68,6 +69,8 @@ struct agent {
   struct failure start_failure;
   size_t start_failure_length;
   uint32_t run_channel; // the `run` that waits for its RESULT
+  bool synced;          // a host has been there
+  bool resumed;         // another host has come, perhaps with another VMM, and the program is to begin, or to go on
   uint64_t oom_kills_before;
 
   struct rehearsal rehearsal;

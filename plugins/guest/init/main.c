@@ -19,6 +19,7 @@
 #include "virtio.h"
 #include "volumes.h"
 #include "vsock.h"
+#include "warm-up.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -77,6 +78,7 @@ static void prepare_early(void) {
   cgroups_make(&groups, "/sys/fs/cgroup");
   if (!network_loopback(&problem) || !network_prepare(&problem)) log_problem("%s", problem.message);
   identity_prepare();
+  warm_up_prepare();
 }
 
 static void power_off(void) {
@@ -95,7 +97,7 @@ static const struct rehearsal_place place = {
 static const struct init_place init_place = { .make_root = init_root_make, .started = boot_id_place };
 static struct platform platform = {
   .is_init = true, .init = &init_place, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
-  .mount = volume_mount, .unmount = volume_unmount,
+  .mount = volume_mount, .unmount = volume_unmount, .warm_up = warm_up,
 };
 
 static bool call_over_vsock(void) {
