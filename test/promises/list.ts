@@ -11,6 +11,7 @@ const PROXY = 'test/proxy'
 const INSTANCES = 'test/plugins/instances'
 const COMPRESSION = `${INSTANCES}/compression-crashes.test.ts`
 const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
+const SHARED = 'test/plugins/instances/private-memory-crashes.test.ts'
 const HOT = `${INSTANCES}/hot-standby-crashes.test.ts`
 const COPIES = `${INSTANCES}/copies-crashes.test.ts`
 const RESTART = `${INSTANCES}/restart.test.ts`
@@ -76,6 +77,10 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'attached in the database', tests: { [ATTACHMENTS]: ['an attachment that no instance knows is given back at the start'] } },
     { line: 'row with `attaching`; disk; mount', tests: { [ATTACHMENTS]: ['an attachment that was cut off at "${step}"'] } },
     { line: 'row | finds it attached', tests: { [ATTACHMENTS]: ['an attachment that was cut off at "${step}"'] } },
+    { line: 'in a create, or a fork, after the base was linked', tests: { [SHARED]: ['a server that dies at any step of the work on files of a create from a shared template leaves nothing of it', 'a fork that shares the base of its ${kind} source, and whose server died at any step of its work on files, is gone or whole, and the source stays'] } },
+    { line: 'in a standby, before the image is whole', tests: { [SHARED]: ['a standby on a base that was cut off at "${step}" is ${state === \'Running\' ? \'undone\' : \'finished\'}', 'an instance whose server died at any step of the work on files of its standby is as it was or whole'] } },
+    { line: 'in a restore, before its taker is noted', tests: { [SHARED]: ['a restore on a base that was cut off at "${step}" leaves it ${state}, and nothing of the memory is lost'] } },
+    { line: 'after that | the VM is taken over', tests: { [SHARED]: ['a restore on a base that was cut off at "${step}" leaves it ${state}, and nothing of the memory is lost', 'a restore on a base that was cut off after its VM ran, which has ended since, leaves the instance in standby as before'] } },
     { line: 'before the image is whole', tests: { [STANDBY]: ['a standby that was cut off at "${step}"'] } },
     { line: 'after that | the VMM is killed', tests: { [STANDBY]: ['a standby that was cut off at "${step}"'] } },
     { line: 'in a restore, before the guest ran', tests: { [STANDBY]: ['a restore that was cut off before its VM ran leaves the instance in standby'] } },
