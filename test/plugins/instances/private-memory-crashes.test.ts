@@ -56,13 +56,16 @@ for (const [step, state] of restores) {
 }
 
 t.test('a restore on a base that was cut off after its VM ran, which has ended since, leaves the instance in standby as before', async (t) => {
-  const before = await asleep(t)
+  const { app, host, dataDir, id } = await asleep(t)
+  await app.stop()
+  // No VM has gone on from an image of this kind since its start, so that it keeps a copy.
+  const before = await withoutSpares(t, { host, dataDir })
   const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/clone/restore'), async (t, options) => {
     before.host.vm.set({ status: 'gone' })
     return await withoutSpares(t, options)
   })
   t.match((await after.call('GET', '/instances/clone')).body, { state: 'Standby', has_snapshot: true, state_error: /the server ended while/ })
-  t.same(await partsIn(folderIn(after, before.id)), ['base', 'standby'])
+  t.same(await partsIn(folderIn(after, id)), ['base', 'standby'])
   t.match(await after.call('POST', '/instances/clone/restore'), { status: 200, body: { state: 'Running' } })
   t.notMatch(after.host.vm.restoredFrom?.memory, /gone on, gone on/)
 })
