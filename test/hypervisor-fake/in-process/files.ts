@@ -35,7 +35,14 @@ export async function lockMemory<M extends Machine> (host: Host<M>, { memory, id
   if (sharing === 'shared' && nlink !== 1) throw SpecInvalid(`the memory file ${path} would be written, and has ${nlink} names`)
   if (sharing === 'private' && identity !== undefined && (mode & 0o777) !== 0o444) throw new Error(`EACCES: ${path} must be readable to the VM's user, and writable to nobody`)
   const inode = `${dev}:${ino}`
-  const users = host.vms.filter(({ state, memoryInode }) => state.status !== 'gone' && memoryInode === inode)
+  const users: M[] = []
+  for (const vm of host.vms) if (vm.state.status !== 'gone' && vm.memoryInode === inode && await hasItsFile(vm)) users.push(vm)
   if (users.some(({ spec }) => sharing === 'shared' || spec.memory?.sharing === 'shared')) throw MemoryInUse(path)
   return inode
+}
+
+/** A real VMM keeps its file from being made anew under the same number; that of this one may be gone. */
+async function hasItsFile ({ spec: { memory }, memoryInode }: Machine): Promise<boolean> {
+  const found = memory === undefined ? undefined : await stat(memory.path).catch(() => undefined)
+  return found !== undefined && `${found.dev}:${found.ino}` === memoryInode
 }
