@@ -26,7 +26,10 @@ trap 'exit 143' TERM
 # apt drops its rights for a download, and must be able to write there.
 chmod 755 "$work"
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/debs" "$work/none"
-echo "deb [signed-by=$keys] http://deb.debian.org/debian $release-backports main" > "$work/sources.list"
+# Where this host gets its packages from, as setup/systems/mirror.ts asks it.
+mirror=$(apt-get indextargets --format '$(LABEL) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' | awk '$1 == "Debian" && $2 == "main" { print $3; exit }')
+[ -n "$mirror" ] || give_up 'apt knows no archive of Debian'
+echo "deb [signed-by=$keys] $mirror $release-backports main" > "$work/sources.list"
 apt () {
   (cd "$work/debs" && apt-get -q -y -o Acquire::Retries=3 -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Etc::SourceList=$work/sources.list" -o "Dir::Etc::SourceParts=$work/none" "$@") > "$work/log" 2>&1 || {
     tail -n 3 "$work/log" >&2
