@@ -7,6 +7,8 @@ export class Claims {
   readonly #repository: ClaimRepository
   /** by kind and id; undefined until somebody asks, and after a write whose outcome is unknown */
   #known: Map<string, ResourceClaim> | undefined
+  /** the same in order; undefined after a change */
+  #ordered: readonly ResourceClaim[] | undefined
   /** counts writes: what was read before one must not be kept after it */
   #writes = 0
 
@@ -16,8 +18,9 @@ export class Claims {
 
   /** In the order of their kinds and ids. */
   async all (): Promise<readonly ResourceClaim[]> {
-    const known = this.#known ?? await this.#read()
-    return [...known].sort(([one], [other]) => one < other ? -1 : 1).map(([, claim]) => claim)
+    if (this.#known === undefined) return inOrder(await this.#read())
+    this.#ordered ??= inOrder(this.#known)
+    return this.#ordered
   }
 
   async totals (): Promise<Totals> {
@@ -63,9 +66,14 @@ export class Claims {
       throw error
     } finally {
       this.#writes += 1
+      this.#ordered = undefined
     }
     if (this.#known !== undefined) note(this.#known)
   }
+}
+
+function inOrder (claims: ReadonlyMap<string, ResourceClaim>): readonly ResourceClaim[] {
+  return [...claims].sort(([one], [other]) => one < other ? -1 : 1).map(([, claim]) => claim)
 }
 
 function keyOf ({ kind, id }: Pick<ResourceClaim, 'kind' | 'id'>): string {
