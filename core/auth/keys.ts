@@ -7,7 +7,7 @@ import { lookup, lookupStored } from '../http/lookup.ts'
 import { createKeyCache, principalOf } from './key-cache.ts'
 import type { Found } from '../http/list.ts'
 import { createApiKeyRepository, type ApiKeyRecord, type KeyFilter, type KeyPage } from './key-repository.ts'
-import { hashKey, makeKey } from './key-text.ts'
+import { hashKey, hashPresented, makeKey, NO_KEY } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
 import { createKeyWatch } from './key-watch.ts'
 import { createProcessKeys } from './process-keys.ts'
@@ -60,6 +60,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
   const uses = createKeyUses(repository.touch, log)
   const watch = createKeyWatch(async (ids) => await repository.ended(ids, clock()), log)
   const verifyHash: ApiKeys['verifyHash'] = (hash) => {
+    if (hash === NO_KEY) return undefined
     const now = clock()
     const ephemeral = own.find(hash)
     if (ephemeral !== undefined) return ephemeral.expiresAt > elapsed() ? ephemeral.principal : undefined
@@ -69,7 +70,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       : noted(uses, verified, now)
   }
   return {
-    verify: (key) => verifyHash(hashKey(key)),
+    verify: (key) => verifyHash(hashPresented(key)),
     verifyHash,
     async current (id) {
       const inProcess = own.findById(id)

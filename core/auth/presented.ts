@@ -1,5 +1,5 @@
 // Reads the key out of an Authorization header.
-import { hashKey } from './key-text.ts'
+import { hashPresented } from './key-text.ts'
 
 /** The key of `Bearer <key>`; undefined when the header has another form. */
 export function bearerKey (header: string): string | undefined {
@@ -9,7 +9,7 @@ export function bearerKey (header: string): string | undefined {
 /** The hash of that key. */
 export function hashOfHeader (header: string): string | undefined {
   const key = bearerKey(header)
-  return key === undefined ? undefined : hashKey(key)
+  return key === undefined ? undefined : hashPresented(key)
 }
 
 /**

@@ -7,6 +7,7 @@ import { InvalidRequest } from '../errors/common.ts'
 import { connectionOf } from './connection.ts'
 import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
+import { noteRouteConfig } from './route-config.ts'
 import { asksForWebsocket } from './upgrade.ts'
 
 /** Name of the decorator that marks a context whose routes need no key, for routes that a library mounts. */
@@ -34,9 +35,9 @@ function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyRe
 /** The `onRequest` hook. It stays synchronous for a key that was used lately, which is nearly always the case. */
 export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): onRequestHookHandler {
   return (request, reply, done) => {
-    const { routeConfig: config } = request
-    if (config === null || config.scope === undefined || config.scope === null) { done(); return }
-    const { scope } = config
+    const config = noteRouteConfig(request)
+    const { scope = null } = config
+    if (scope === null) { done(); return }
     const { authorization: header } = request.raw.headers
     const verified = header === undefined || header === ''
       ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')

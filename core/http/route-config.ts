@@ -6,7 +6,7 @@ export type RouteConfig = FastifyContextConfig & { readonly url?: string }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** null until the first hook */
+    /** null until the check of the key, which notes it */
     routeConfig: RouteConfig | null
   }
 }

@@ -36,7 +36,6 @@ import { traceRequests, type RequestTraces } from './trace-requests.ts'
 import type { Clocks } from '../steady-clock.ts'
 import { createTracing, type Tracing } from '../tracing/tracing.ts'
 import { API_VERSION } from '../version.ts'
-import { noteRouteConfig } from './route-config.ts'
 import { buildSerializer } from './serializers.ts'
 import { nameErrors, takesBody } from './route-errors.ts'
 import { shareSchemas } from './shared-schemas.ts'
@@ -111,7 +110,6 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   const authorize = authorization(apiKeys, authenticators)
   const count = requestMetrics(metrics)
   app.addHook('onRequest', function (request, reply, done) {
-    noteRouteConfig(request)
     reply.header('x-request-id', request.id)
     authorize.call(this, request, reply, (error) => {
       if (error === undefined) traces.begin(request, reply, done)

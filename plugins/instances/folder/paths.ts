@@ -37,7 +37,7 @@ export function pathsOf (dataDir: string, id: string): InstancePaths {
 
 /** The same in any folder. */
 export function pathsAt (directory: string): InstancePaths {
-  // `join` would look at each character of the folder again, seventeen times for each of ten thousand instances at a start.
+  // `join` would look at each character of the folder again for each of these paths, of ten thousand instances at a start.
   return {
     directory,
     overlay: `${directory}/overlay.ext4`,

@@ -1,19 +1,16 @@
 // The file that a VM keeps its memory in, so that a standby need not write all of the memory.
-import { rm, statfs } from 'node:fs/promises'
-import { removeTree } from '../../../core/fs/durable.ts'
+import { statfs } from 'node:fs/promises'
 import type { VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { makeFile } from '../folder/files.ts'
-import { dropImage } from './files.ts'
+import { dropMemory } from './files.ts'
 import type { InstanceRecord } from '../model/record.ts'
 
 /** Makes the empty memory file of a VM that is about to boot; undefined when VMs keep their memory in no file. */
 export async function makeMemory (context: Context, record: InstanceRecord): Promise<VmMemoryFile | undefined> {
   const paths = pathsIn(context, record.id)
-  await dropImage(paths)
   // Memory that an earlier run has left would become this run's.
-  await rm(paths.memory, { force: true })
-  await removeTree(paths.base.folder)
+  await dropMemory(paths)
   if (!context.settings.memoryFiles || !await fitsOnDisk(paths.directory, record.spec.memoryBytes)) return undefined
   await makeFile(paths.memory, identityOf(context, record))
   return { path: paths.memory, sharing: 'shared' }

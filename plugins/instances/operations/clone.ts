@@ -8,9 +8,8 @@ import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../folder/files.ts'
 import { dropMemory } from '../memory-image/files.ts'
-import { takeBase } from '../memory-image/base.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
-import { knownToShareMemory } from '../memory-image/sharing.ts'
+import { sharedMemory } from '../memory-image/sharing.ts'
 import { connectParts } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
 import type { InstanceRecord } from '../model/record.ts'
@@ -60,14 +59,12 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
   if (shape === undefined || use === undefined) return undefined
   const paths = pathsIn(context, record.id)
   try {
-    if (await knownToShareMemory(context, record.spec)) {
-      await dropMemory(paths)
-      if (await takeBase(paths, use.files.memory)) return { shape, use, file: { path: paths.base.memory, sharing: 'private' }, filled: Promise.resolve() }
-    }
+    // Files that an earlier run has left.
+    await dropMemory(paths)
+    const file = await sharedMemory(context, record.spec, paths, use.files.memory)
+    if (file !== undefined) return { shape, use, file, filled: Promise.resolve() }
     // The memory file of a VM that runs must be able to grow.
     if (await fitsOnDisk(paths.directory, record.spec.memoryBytes)) {
-      // Files that an earlier run has left.
-      await dropMemory(paths)
       return { shape, use, file: { path: paths.memory, sharing: 'shared' }, ...await fill(context, record, use.files.memory, paths.memory) }
     }
     context.log.info({ instance: record.id }, 'the disk has no room for the memory of a clone; the VM boots')

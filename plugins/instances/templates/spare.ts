@@ -13,8 +13,7 @@ import { isRefusal } from '../guest/guest-errors.ts'
 import { kernelHeadersOf } from '../guest/kernel-headers.ts'
 import { kindOf } from '../memory-image/keep.ts'
 import { allDone } from '../operations/insert.ts'
-import { takeBase } from '../memory-image/base.ts'
-import { knownToShareMemory } from '../memory-image/sharing.ts'
+import { sharedMemory } from '../memory-image/sharing.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { guestNetworkOf } from '../parts/address.ts'
 import type { InstanceRecord } from '../model/record.ts'
@@ -156,7 +155,8 @@ async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles,
 }
 
 async function bringMemory (context: BaseContext, { paths, record }: Hidden, { memory }: TemplateFiles, signal: AbortSignal): Promise<VmMemoryFile> {
-  if (await knownToShareMemory(context, record.spec) && await takeBase(paths, memory)) return { path: paths.base.memory, sharing: 'private' }
+  const shared = await sharedMemory(context, record.spec, paths, memory)
+  if (shared !== undefined) return shared
   await copySparse(context.commands, memory, paths.memory, { signal })
   await giveFile(paths.memory, identityOf(context, record))
   return { path: paths.memory, sharing: 'shared' }

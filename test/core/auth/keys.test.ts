@@ -30,6 +30,7 @@ eachDatabase(t, 'a key is verified, and neither it nor a part of it is stored', 
   t.same(await keys.verify(key), { id: record.id, name: 'ci', scopes: ['image:read', 'instance:write'] })
   t.equal(keys.verify(key) instanceof Promise, false, 'a key that was seen lately costs no query')
   for (const wrong of ['', `${key}x`, key.slice(0, -1), 'x'.repeat(1000)]) t.equal(await keys.verify(wrong), undefined)
+  for (const junk of ['', 'x'.repeat(257)]) t.equal(keys.verify(junk) instanceof Promise, false, 'what cannot be a key costs no query')
   t.notMatch(JSON.stringify(await database('core_api_keys')), key.slice(-43))
 })
 

@@ -27,6 +27,7 @@ t.test('a route needs a key, and a key needs the scope', async (t) => {
   t.same(await get(), { status: 401, body: { code: 'Unauthorized', message: 'authorization header required' }, challenge })
   t.same(await get('Basic dTpw'), { status: 401, body: { code: 'Unauthorized', message: 'invalid authorization header format' }, challenge })
   t.same(await get('Bearer nonsense'), { status: 401, body: { code: 'Unauthorized', message: 'invalid token' }, challenge })
+  t.same(await get(`Bearer ${'x'.repeat(257)}`), { status: 401, body: { code: 'Unauthorized', message: 'invalid token' }, challenge })
   const reader = await keys.create({ name: 'reader', scopes: ['instance:read'] })
   t.same(await get(`Bearer ${reader.key}`), { status: 403, body: { code: 'Forbidden', message: 'missing required scope: instance:write' }, challenge: undefined })
   const writer = await keys.create({ name: 'writer', scopes: ['instance:write'] })
