@@ -43,6 +43,7 @@ import { pluginRoutes } from './plugins/routes.ts'
 import { endAllLeftovers } from './plugins/turned-off.ts'
 import { createProcessRegister } from './process/register.ts'
 import { createHostCommands } from './process/run.ts'
+import { spawnerIdentity } from './process/spawner/spawner.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createTracing } from './tracing/tracing.ts'
 import { createUndo, type Undo } from './undo.ts'
@@ -159,8 +160,13 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const authenticators = createAuthenticators()
   const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing, tags: documentTags(plugins.map(({ manifest }) => manifest)) })
   const listener = createListener(http)
+  const processes = createProcessRegister()
+  processes.add(() => {
+    const identity = spawnerIdentity()
+    return identity === undefined ? [] : [{ name: 'starter of host commands', plugin: 'core', state: 'running', identity }]
+  })
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board, recentLog, processes: createProcessRegister(),
+    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board, recentLog, processes,
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())

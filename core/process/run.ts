@@ -1,8 +1,7 @@
 // Runs one host command to its end: no shell, a small environment, a deadline, and no secret in reports.
-import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { basename } from 'node:path'
+import { basename, resolve as absolute } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
 import type { HostCommands, RunOptions, RunResult } from '../contracts/services.ts'
 import { traced } from '../tracing/span.ts'
@@ -10,6 +9,7 @@ import { programEnvironment } from './environment.ts'
 import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
 import { maskSecrets } from './mask.ts'
 import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
+import { startCommand } from './spawner/spawner.ts'
 import { createTail, lastLines, type Tail } from './tail.ts'
 
 // The default deadline of a command: longer than any command that ends takes, so that only one that hangs is killed.
@@ -17,8 +17,6 @@ const LONGEST_MS = 3_600_000
 const MAX_STDOUT_BYTES = 64 * 2 ** 20
 const MAX_STDERR_BYTES = 2 ** 20
 const REPORTED_STDERR_LINES = 20
-// A helper that outlives the command may keep its pipes open; then the end of the command itself counts.
-const PIPE_GRACE_MS = 1000
 
 interface Ending { readonly exitCode: number | null, readonly signal: string | null, readonly reason: FailureReason | 'aborted' }
 
@@ -38,74 +36,50 @@ export function createHostCommands ({ longestMs = LONGEST_MS, packages = [] }: {
 
 async function run (file: string, args: readonly string[], options: RunOptions, packages: readonly HostPackage[]): Promise<RunResult> {
   options.signal?.throwIfAborted()
-  const child = spawn(file, [...args], {
-    cwd: options.cwd,
-    env: programEnvironment({ HOME: homeFolder(), ...options.env }),
-    // its own process group, so that a kill also reaches the processes that it started
-    detached: true,
-    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
-  })
   const stdout = createTail(MAX_STDOUT_BYTES)
   const stderr = createTail(MAX_STDERR_BYTES)
-  const ending = await watch(child, (cause) => HostCommandMissing.from(cause, file, packageOf(file, packages)?.name), options, stdout, stderr)
+  const ending = await watch(file, args, options, stdout, stderr).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT') && folderExists(options.cwd)) throw HostCommandMissing.from(error, file, packageOf(file, packages)?.name)
+    throw error
+  })
   if (ending.reason === 'aborted') throw abortReason(options.signal)
   if (ending.reason === 'exit' && ending.exitCode === 0) return { stdout: stdout.text(), stderr: stderr.text() }
   throw failed([file, ...args].join(' '), ending, stderr.text(), options)
 }
 
-function watch (child: ChildProcess, missing: (cause: unknown) => Error, options: RunOptions, stdout: Tail, stderr: Tail): Promise<Ending> {
+function watch (file: string, args: readonly string[], options: RunOptions, stdout: Tail, stderr: Tail): Promise<Ending> {
+  const { cwd = '.', env, input, signal, timeoutMs } = options
   return new Promise((resolve, reject) => {
     let reason: Ending['reason'] = 'exit'
-    let grace: NodeJS.Timeout | undefined
     const end = (why: Ending['reason']): void => {
       if (reason === 'exit') reason = why
-      killGroup(child)
+      started.kill()
     }
     const abort = (): void => end('aborted')
-    const timer = options.timeoutMs === undefined ? undefined : setTimeout(end, options.timeoutMs, 'timeout')
-    options.signal?.addEventListener('abort', abort, { once: true })
     const cleanUp = (): void => {
       clearTimeout(timer)
-      clearTimeout(grace)
-      options.signal?.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', abort)
     }
-    child.stdout?.on('data', (chunk: Buffer) => {
-      stdout.push(chunk)
-      if (stdout.overflowed) end('output-too-large')
+    const started = startCommand({ file, args, cwd: absolute(cwd), env: programEnvironment({ HOME: homeFolder(), ...env }), ...input === undefined ? {} : { input: Buffer.from(input) } }, {
+      stdout (piece) {
+        stdout.push(piece)
+        if (stdout.overflowed) end('output-too-large')
+      },
+      stderr (piece) { stderr.push(piece) },
+      ended (exitCode, killedBy) {
+        cleanUp()
+        // A deadline that passed while a helper kept the pipes of a command that had ended counts for nothing.
+        const how = reason === 'timeout' && killedBy === null ? 'exit' : reason
+        resolve({ exitCode, signal: killedBy, reason: how === 'exit' && killedBy !== null ? 'signal' : how })
+      },
+      failed (error) {
+        cleanUp()
+        reject(error)
+      }
     })
-    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      cleanUp()
-      reject(error.code === 'ENOENT' && folderExists(options.cwd) ? missing(error) : error)
-    })
-    child.once('exit', () => {
-      clearTimeout(timer)
-      grace = setTimeout(() => { child.stdout?.destroy(); child.stderr?.destroy() }, PIPE_GRACE_MS)
-    })
-    child.once('close', (exitCode, signal) => {
-      cleanUp()
-      resolve({ exitCode, signal, reason: reason === 'exit' && signal !== null ? 'signal' : reason })
-    })
-    feed(child, options.input)
+    const timer = timeoutMs === undefined ? undefined : setTimeout(end, timeoutMs, 'timeout')
+    signal?.addEventListener('abort', abort, { once: true })
   })
-}
-
-function feed (child: ChildProcess, input: string | Buffer | undefined): void {
-  if (child.stdin === null) return
-  // A command may end without reading all of its input: its exit code says whether that is a failure.
-  child.stdin.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') child.emit('error', error)
-  })
-  child.stdin.end(input)
-}
-
-function killGroup (child: ChildProcess): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  try {
-    process.kill(-child.pid, 'SIGKILL')
-  } catch (error) {
-    if (!hasCode(error, 'ESRCH')) throw error
-  }
 }
 
 function failed (command: string, ending: Ending, stderr: string, options: RunOptions): HostCommandFailed {

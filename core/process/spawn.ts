@@ -1,12 +1,13 @@
 // Starts a process that outlives this server, as the VMs do: in a session of its own, with no open file of this server but its log.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../contracts/services.ts'
 import { programEnvironment } from './environment.ts'
-import { readIdentity } from './identity.ts'
+import { isAlive, readIdentity } from './identity.ts'
 import { wordsAfter } from './log-file.ts'
+import { startCommand } from './spawner/spawner.ts'
 
 /** number of the first extra descriptor in the process */
 export const FIRST_EXTRA = 3
@@ -20,13 +21,14 @@ export interface BackgroundCommand {
   readonly environment?: Readonly<Record<string, string>>
   /** The file that its output is appended to, created for this user alone if it does not exist; a link is not followed. */
   readonly log: string
-  /** Opens further descriptors for it. Called last, so that they are handed over in the same turn of the event loop. */
+  /** at most 8 files that it finds open for reading, from `FIRST_EXTRA` on */
+  readonly files?: readonly string[]
+  /** Opens further descriptors for it, from `FIRST_EXTRA` on, which only this process can hand over. Called last, so that they are handed over in the same turn of the event loop. */
   readonly openExtra?: () => Promise<Extra>
 }
 
 export interface Extra {
-  /** numbered from `FIRST_EXTRA` on: descriptors of this process; `pipe` makes a socket to it */
-  readonly descriptors: readonly (number | 'pipe')[]
+  readonly descriptors: readonly number[]
   /** Closes them in this process; called as soon as the child has them, or could not be started. */
   close? (): void
 }
@@ -40,46 +42,80 @@ export interface Background {
   end (): string | undefined
   /** What it has printed since its start, at most a few lines. */
   lastWords (): Promise<string>
-  /** the other end of the first extra descriptor when that is a pipe */
-  readonly stream: Duplex | undefined
 }
 
-export async function spawnBackground ({ file, args, folder, environment, log, openExtra }: BackgroundCommand): Promise<Background> {
+/** A process that was started, or not. */
+interface Begun {
+  /** undefined when it could not be started */
+  readonly pid: number | undefined
+  readonly ended: Promise<string>
+}
+
+/** How often a process is looked at whose end nobody tells this one: its parent has ended. */
+const LOOK_MS = 1000
+
+export async function spawnBackground ({ log, ...command }: BackgroundCommand): Promise<Background> {
   const output = await open(log, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   try {
     const start = (await output.stat()).size
-    const extra = await openExtra?.()
-    let child: ChildProcess
-    try {
-      child = spawn(file, args, { cwd: folder, env: programEnvironment(environment), detached: true, stdio: ['ignore', output.fd, output.fd, ...extra?.descriptors ?? []] })
-    } finally {
-      extra?.close?.()
-    }
-    child.unref()
+    const { pid, ended } = command.openExtra === undefined ? await throughSpawner(command, log) : await directly(command, output.fd, await command.openExtra())
     let end: string | undefined
-    const ended = new Promise<string>((resolve) => {
-      const settle = (how: string): void => {
-        end = how
-        resolve(how)
-      }
-      child.once('error', (error) => { settle(error.message) })
-      child.once('exit', (code, signal) => { settle(signal ?? `exit code ${code}`) })
-    })
-    const stream = child.stdio[FIRST_EXTRA]
-    // The user of the stream handles its errors; until then the end of the process is reported anyway.
-    stream?.on('error', () => {})
     return {
-      identity: child.pid === undefined ? undefined : readIdentity(child.pid),
-      ended,
+      identity: pid === undefined ? undefined : readIdentity(pid),
+      ended: ended.then((how) => {
+        end = how
+        return how
+      }),
       end: () => end,
-      lastWords: async () => await wordsAfter(log, start),
-      stream: isDuplex(stream) ? stream : undefined
+      lastWords: async () => await wordsAfter(log, start)
     }
   } finally {
     await output.close()
   }
 }
 
-function isDuplex (stream: unknown): stream is Duplex {
-  return typeof stream === 'object' && stream !== null && 'write' in stream && 'read' in stream
+async function throughSpawner ({ file, args, folder, environment, files = [] }: Omit<BackgroundCommand, 'log'>, log: string): Promise<Begun> {
+  const { promise: pid, resolve: begin } = promised<number | undefined>()
+  const { promise: ended, resolve: end } = promised<string>()
+  let identity: ProcessIdentity | undefined
+  startCommand({ file, args, cwd: folder, env: programEnvironment(environment), log, files }, {
+    started (started) {
+      identity = readIdentity(started)
+      begin(started)
+    },
+    ended (exitCode, signal) { end(signal ?? `exit code ${exitCode}`) },
+    failed (error) {
+      // The process that would tell its end has ended.
+      end(identity === undefined ? error.message : untilGone(identity))
+      begin(undefined)
+    }
+  })
+  return { pid: await pid, ended }
+}
+
+function promised<T> (): { readonly promise: Promise<T>, readonly resolve: (value: T | Promise<T>) => void } {
+  let settle: (value: T | Promise<T>) => void = () => {}
+  const promise = new Promise<T>((resolve) => { settle = resolve })
+  return { promise, resolve: settle }
+}
+
+async function untilGone (identity: ProcessIdentity): Promise<string> {
+  while (isAlive(identity)) await sleep(LOOK_MS, undefined, { ref: false })
+  return 'its exit code is not known'
+}
+
+async function directly ({ file, args, folder, environment }: Omit<BackgroundCommand, 'log'>, output: number, extra: Extra): Promise<Begun> {
+  try {
+    const child = spawn(file, args, { cwd: folder, env: programEnvironment(environment), detached: true, stdio: ['ignore', output, output, ...extra.descriptors] })
+    child.unref()
+    return {
+      pid: child.pid,
+      ended: new Promise<string>((resolve) => {
+        child.once('error', (error) => { resolve(error.message) })
+        child.once('exit', (code, signal) => { resolve(signal ?? `exit code ${code}`) })
+      })
+    }
+  } finally {
+    extra.close?.()
+  }
 }

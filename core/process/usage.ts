@@ -39,13 +39,13 @@ async function commandOf (pid: number, name: string): Promise<string> {
   return /^\d+$/.test(name) ? basename(await readlink(`/proc/${pid}/exe`).catch(() => name)) : name
 }
 
-/** The processes below it, children before grandchildren; at most 64. Empty where the kernel does not list children. */
-export async function processesBelow (pid: number): Promise<number[]> {
+/** The processes below it, children before grandchildren; at most 64. Empty where the kernel does not list children. @param except processes that are left out, with what is below them */
+export async function processesBelow (pid: number, except: ReadonlySet<number>): Promise<number[]> {
   const found: number[] = []
   let level = [pid]
   for (let depth = 0; depth < MOST_DEEP && level.length > 0 && found.length < MOST_CHILDREN; depth++) {
     const texts = await Promise.all(level.map(async (each) => await readText(`/proc/${each}/task/${each}/children`)))
-    level = texts.flatMap((text) => text.split(' ').filter((word) => word !== '').map(Number))
+    level = texts.flatMap((text) => text.split(' ').filter((word) => word !== '').map(Number)).filter((each) => !except.has(each))
     found.push(...level)
     await nextTurn()
   }

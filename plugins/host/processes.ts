@@ -37,10 +37,12 @@ export class Processes {
   }
 
   async #read (): Promise<SeenProcesses> {
-    const waiting = [...this.#register.list().entries()].reverse()
+    const all = this.#register.list()
+    const waiting = [...all.entries()].reverse()
+    const kept = new Set(all.flatMap(({ identity }) => identity === undefined ? [] : [identity.pid]))
     const processes: SeenProcess[] = []
     const work = async (): Promise<void> => {
-      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) processes[next[0]] = await lookAt(next[1])
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) processes[next[0]] = await lookAt(next[1], kept)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     const server = await usageOf(process.pid)
@@ -49,10 +51,11 @@ export class Processes {
   }
 }
 
-async function lookAt (kept: KeptProcess): Promise<SeenProcess> {
+/** @param others processes that are told of by themselves: one that was started by another is below that one, too */
+async function lookAt (kept: KeptProcess, others: ReadonlySet<number>): Promise<SeenProcess> {
   const { identity } = kept
   if (identity === undefined) return { kept, children: [] }
-  const [usage, below] = await Promise.all([usageOf(identity.pid), processesBelow(identity.pid)])
+  const [usage, below] = await Promise.all([usageOf(identity.pid), processesBelow(identity.pid, others)])
   // Its pid may belong to another process by now.
   if (usage === undefined || !isAlive(identity)) return { kept, children: [] }
   return { kept, usage, children: (await Promise.all(below.map(usageOf))).filter((each) => each !== undefined) }

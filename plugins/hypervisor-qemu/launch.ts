@@ -29,6 +29,8 @@ interface Way {
   readonly facts: ImageFacts
   /** a file that the VMM is lent */
   readonly base?: string
+  /** the saved state that `wake` has it load */
+  readonly statePath?: string
   /** Lets the guest run on a VMM that starts paused; absent when the guest runs by itself. */
   readonly wake?: (vmm: Vmm, qmp: QmpClient, handle: VmHandle) => Promise<void>
 }
@@ -63,7 +65,7 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
     await memoryFilled
     // Before the devices, which look into the memory.
     if (changes !== undefined) await fillMemory(options.commands, { pid: vmm.identity.pid, base: path, bytes: memoryFileBytes(spec) }, changes, { timeoutMs: options.imageTimeoutMs, ...signal === undefined ? {} : { signal } })
-    await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
+    await loadState(vmm, qmp, options.imageTimeoutMs, signal)
     await beforeRun?.(handle)
     await qmp.execute('cont', {}, options.imageTimeoutMs)
     // The captured VM's balloon target no longer applies.
@@ -72,7 +74,7 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   const base = isLent ? path : undefined
   // Plugged memory is in no file, and so in a state that QEMU itself writes.
   const facts = { ...factsOf(spec, image.key, shape), ...base === undefined || hotplugMibOf(spec) > 0 ? {} : { memoryBase: base } }
-  return await bringUp(spec, options, { args, facts, wake, ...base === undefined ? {} : { base } }, signal)
+  return await bringUp(spec, options, { args, facts, wake, statePath, ...base === undefined ? {} : { base } }, signal)
 }
 
 /** A VM that was captured before there were balloons continues without one: its guest knows of none. */
@@ -82,7 +84,7 @@ async function fittingBalloon (spec: VmSpec, image: MemoryImage, options: Launch
   return image.shape['devices'] === (await shapeOf(without, options))['devices'] ? without : spec
 }
 
-async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake, base }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
+async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake, statePath, base }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
   if (spec.network !== undefined) await checkNamespace(spec.network)
   const folder = folderOf(spec.directory)
   await folder.reclaim()
@@ -91,9 +93,8 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     await folder.make(spec.identity)
     undo.add(() => { folder.remove() })
     const { binary, accelerator } = options
-    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, within: base !== undefined ? lending(base) : facts.holdsMemory === true ? holding(memoryFileBytes(spec)) : [], withStream: wake !== undefined, explainTap })
+    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, within: base !== undefined ? lending(base) : facts.holdsMemory === true ? holding(memoryFileBytes(spec)) : [], ...statePath === undefined ? {} : { files: [statePath] }, explainTap })
     undo.add(() => endProcess(vmm.identity))
-    undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
     const handle = makeHandle({ driver: driverOf(options), process: vmm.identity, directory: spec.directory, vmmVersion: qmp.version, image: facts, balloonBytes: hasBalloon(spec) && base === undefined ? wholeBytesOf(spec) : undefined })

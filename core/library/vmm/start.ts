@@ -1,17 +1,13 @@
 // Starts a VMM's process.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
 import type { ProcessIdentity } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { endProcess } from '../../process/end.ts'
-import { FIRST_EXTRA, spawnBackground } from '../../process/spawn.ts'
+import { spawnBackground } from '../../process/spawn.ts'
 import type { VmNetwork, VmSpec } from '../hypervisor.ts'
 import { MEMORY_LOCKED, vmmCommand } from './command.ts'
 import { LaunchFailed, MemoryInUse } from './errors.ts'
-
-/** number of the stream's descriptor in the process */
-export const STREAM_FD = FIRST_EXTRA
 
 export interface StartedAs {
   /** its name in errors */
@@ -23,8 +19,8 @@ export interface StartedAs {
   readonly folder: string
   /** prefix of the whole command */
   readonly within?: readonly string[]
-  /** gives the process a socket as `STREAM_FD` */
-  readonly withStream?: boolean
+  /** files that it finds open for reading, from `FIRST_EXTRA` on, whoever may read them */
+  readonly files?: readonly string[]
   /** Explains the VMM's words when they are about the TAP; empty when they are not. */
   explainTap? (words: string, network: VmNetwork): string
 }
@@ -33,20 +29,16 @@ export interface Vmm {
   readonly identity: ProcessIdentity
   /** Resolves with how it ended. */
   readonly exited: Promise<string>
-  /** the other end of its `STREAM_FD`, when that was asked for */
-  readonly stream?: Duplex
   /** Throws when the process has ended, with the reason and its last words. */
   check (): Promise<void>
   /** What it has printed since its start, at most a few lines. */
   lastWords (): Promise<string>
 }
 
-export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], withStream = false, explainTap }: StartedAs): Promise<Vmm> {
+export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], files = [], explainTap }: StartedAs): Promise<Vmm> {
   const [command, ...words] = await vmmCommand(binary, args, accelerator, spec)
   const [file = command, ...rest] = [...within, command, ...words]
-  const { identity, ended: exited, end, lastWords, stream } = await spawnBackground({
-    file, args: rest, folder, log: spec.files.vmm, ...withStream ? { openExtra: async () => ({ descriptors: ['pipe'] }) } : {}
-  })
+  const { identity, ended: exited, end, lastWords } = await spawnBackground({ file, args: rest, folder, log: spec.files.vmm, files })
   const reasonOf = async (how: string): Promise<Error> => {
     if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
     const words = await lastWords()
@@ -59,7 +51,6 @@ export async function startVmm (spec: VmSpec, { name, binary, args, accelerator,
     identity,
     exited,
     lastWords,
-    ...stream === undefined ? {} : { stream },
     async check () {
       const how = end()
       if (how !== undefined) throw await reasonOf(how)

@@ -1,10 +1,12 @@
 // Processes that outlive the server: what they are given, how they are told apart, and how their end is heard of.
 import { open as openFile, readFile, readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { argumentsOf, environmentOf, folderOf, processesIn, uidOf } from '../../../core/process/find.ts'
 import { endProcess } from '../../../core/process/end.ts'
+import { isAlive } from '../../../core/process/identity.ts'
+import { spawnerIdentity } from '../../../core/process/spawner/spawner.ts'
 import { spawnBackground, type Background, type BackgroundCommand } from '../../../core/process/spawn.ts'
 
 async function start (t: Test, command: Omit<BackgroundCommand, 'log'> & { log?: string }): Promise<{ background: Background, log: string }> {
@@ -60,16 +62,27 @@ t.test('a link in the place of its log is not followed', async (t) => {
   t.equal(await readFile(join(folder, 'other'), 'utf8'), 'x')
 })
 
-t.test('a socket to it is handed over, and what was opened for it is closed here', async (t) => {
-  let closed = 0
-  const { background: { stream, ended } } = await start(t, {
-    file: 'sh', args: ['-c', 'read line <&3; echo "heard $line" >&3'], folder: t.testdir({}),
-    openExtra: async () => ({ descriptors: ['pipe'], close: () => { closed++ } })
-  })
-  if (stream === undefined) throw new Error('there is no stream')
-  t.equal(closed, 1)
-  stream.write('this\n')
-  const [answer]: unknown[] = await once(stream, 'data')
-  t.equal(String(answer), 'heard this\n')
+t.test('files are open for it that only this user may read, and what this process hands over is closed here', async (t) => {
+  const folder = t.testdir({ one: 'first', other: 'second' })
+  const files = ['one', 'other'].map((name) => join(folder, name))
+  const { background: { ended }, log } = await start(t, { file: 'sh', args: ['-c', 'cat <&3; cat <&4; ls /proc/self/fd | tr "\\n" " "'], folder, files, log: join(folder, 'its.log') })
   t.equal(await ended, 'exit code 0')
+  t.equal(await readFile(log, 'utf8'), 'firstsecond0 1 2 3 4 5 ', 'the last is the folder that ls reads')
+  const { background: none } = await start(t, { file: 'true', args: [], folder, files: [join(folder, 'none')], log: join(folder, 'its.log') })
+  t.match(await none.ended, /ENOENT/)
+  let closed = 0
+  const handle = await openFile(join(folder, 'one'))
+  const { background: own } = await start(t, { file: 'cat', args: ['/proc/self/fd/3'], folder, log: join(folder, 'its.log'), openExtra: async () => ({ descriptors: [handle.fd], close: () => { closed++ } }) })
+  t.equal(await own.ended, 'exit code 0')
+  t.equal(closed, 1)
+  await handle.close()
+})
+
+t.test('it goes on when the process that started it is killed, and its end is still heard of', async (t) => {
+  const { background: { identity, ended } } = await start(t, { file: 'sleep', args: ['1000'], folder: t.testdir({}) })
+  process.kill(spawnerIdentity()?.pid ?? 0, 'SIGKILL')
+  await delay(500)
+  t.ok(identity !== undefined && isAlive(identity), 'it runs')
+  if (identity !== undefined) await endProcess(identity)
+  t.equal(await ended, 'its exit code is not known')
 })
