@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { tapOf } from '../../plugins/networking/names.ts'
 import { networkOf, text, type Sight } from './census/sight.ts'
-import { isLogGuard, isNginx, isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
+import { isLogGuard, isNginx, isProxy, isSpawner, isVmm, isWorker, type Process } from './census/processes.ts'
 import { API } from '../integration/egress-enforcement/far/contract.ts'
 import type { Row, World } from './world.ts'
 
@@ -153,7 +153,7 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ processes, instances }, { server, stage: { database } }) => {
       const hasNetwork = plugged(instances).length > 0
       const isOurs = ({ pid, parent }: Process): boolean => pid === 1 || pid === process.pid || pid === server.now.pid || pid === database.pid || parent === process.pid
-      const isKnown = (each: Process): boolean => isVmm(each) || isLogGuard(each) || isProxy(each) || isWorker(each) || isNginx(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
+      const isKnown = (each: Process): boolean => isVmm(each) || isLogGuard(each) || isProxy(each) || isWorker(each) || isNginx(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && (isSpawner(each) || basename(each.command[0] ?? '') === 'docker-registry'))
       return [
         ...processes.filter((each) => each.state === 'Z' && each.parent !== 1).map(({ pid, parent }) => `process ${pid} has ended and its parent ${parent} (${commandOf(processes, parent)}) has not asked how`),
         ...processes.filter((each) => each.state !== 'Z' && !isOurs(each) && !isKnown(each)).map(({ pid, parent, command }) => `process ${pid} of ${parent}: ${command.join(' ').slice(0, 200)}`),

@@ -33,6 +33,9 @@ export const isWorker = ({ command, state }: Process): boolean => state !== 'Z' 
 /** It outlives servers, as VMs do. */
 export const isLogGuard = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program) === 'berth-log-guard'
 
+/** It ends with the server. */
+export const isSpawner = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program) === 'berth-spawner'
+
 const pidsOf = async (isOne: (process: Process) => boolean): Promise<number[]> => (await processes()).filter(isOne).map(({ pid }) => pid)
 
 /** a title of its own; it outlives servers */
