@@ -49,7 +49,7 @@ export class AuditLog {
   record (record: AuditRecord): void {
     countRecord(record, this.#counters)
     if (this.#filled + MAX_LINE_BYTES > BUFFER_BYTES) this.#counters.auditLost++
-    else this.#filled += this.#filling.write(auditLine(record), this.#filled)
+    else this.#filled += this.#filling.write(auditLine(record), this.#filled, 'latin1')
     if (this.#filled >= FLUSH_BYTES) this.flush()
     else this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS)
   }

@@ -19,7 +19,7 @@ export function openPipe (descriptor: number): AuditSink {
 const MOST_LINE_BYTES = 64 * 1024
 
 export interface LineTaker {
-  /** @param line with its line feed */
+  /** @param line with its line feed; a character is a byte */
   add (vm: string, line: string): void
   /** Resolves when more lines may be added. */
   room (): Promise<void>
@@ -46,20 +46,24 @@ export function readPipe (pipe: Readable, taker: LineTaker, onBadLine: () => voi
   }
   const take = async (): Promise<void> => {
     for await (const chunk of pipe) {
-      const lines = (rest + String(chunk)).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) {
+      const text = rest + String(chunk)
+      let begin = 0
+      for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', begin)) {
+        const line = text.slice(begin, end + 1)
+        begin = end + 1
         const vm = vmOfLine(line)
         if (vm === undefined) onBadLine()
-        else taker.add(vm, `${line}\n`)
+        else taker.add(vm, line)
       }
+      rest = text.slice(begin)
       if (rest.length > MOST_LINE_BYTES) rest = ''
       await taker.room()
-      taken += Buffer.byteLength(String(chunk))
+      taken += String(chunk).length
       tell()
     }
   }
-  pipe.setEncoding('utf8')
+  // Lines are ASCII; whatever else a broken worker sends stays a character for a byte.
+  pipe.setEncoding('latin1')
   take().catch(onBadLine).finally(() => {
     ended = true
     tell()

@@ -31,14 +31,13 @@ export class VmLog {
     return this.#waitingBytes
   }
 
-  /** Gives a line of JSON, which ends with a line feed, the next number. It is on disk after `write`. @returns the bytes that this adds to the waiting ones */
+  /** Gives a line of JSON, a character a byte and with a line feed at its end, the next number. It is on disk after `write`. @returns the bytes that this adds to the waiting ones */
   add (line: string): number {
     this.#seq ??= this.#lastSeq()
     const numbered = `{"seq":${++this.#seq},${line.slice(1)}`
-    const bytes = Buffer.byteLength(numbered)
     this.#waiting.push(numbered)
-    this.#waitingBytes += bytes
-    return bytes
+    this.#waitingBytes += numbered.length
+    return numbered.length
   }
 
   /** Writes the waiting lines; lines that cannot be written keep waiting. @param segmentBytes size at which a new file is begun @returns bytes that were written */
@@ -55,11 +54,11 @@ export class VmLog {
     let bytes = 0
     for (const line of this.#waiting) {
       if (count > 0 && current.bytes + bytes >= segmentBytes) break
-      bytes += Buffer.byteLength(line)
+      bytes += line.length
       count++
     }
     try {
-      await appendFile(current.path, this.#waiting.slice(0, count).join(''), { mode: 0o640 })
+      await appendFile(current.path, this.#waiting.slice(0, count).join(''), { mode: 0o640, encoding: 'latin1' })
     } catch (error) {
       // On a full disk only a part may have been written: it is cut off, and all of it is written again.
       await truncate(current.path, current.bytes).catch(() => {})
