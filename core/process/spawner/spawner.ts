@@ -35,7 +35,8 @@ export interface Started {
 
 interface Watched extends Watcher {
   readonly file: string
-  readonly isBackground: boolean
+  /** Whether this process waits for the next frame about it before it ends by itself: of a process in the background only for the first one. */
+  isAwaited: boolean
 }
 
 interface Spawner {
@@ -43,8 +44,8 @@ interface Spawner {
   readonly input: Socket
   readonly output: Socket
   readonly watchers: Map<number, Watched>
-  /** commands that end with this process, so it waits for them before it ends by itself */
-  waiting: number
+  /** how many of them this process waits for */
+  awaited: number
 }
 
 let current: Spawner | undefined
@@ -64,9 +65,8 @@ export function startCommand (start: Start, watcher: Watcher): Started {
   const frame = startFrame(id, start)
   const spawner = current ??= outside(startSpawner)
   const { watchers, input } = spawner
-  const isBackground = start.log !== undefined
-  watchers.set(id, { ...watcher, file: start.file, isBackground })
-  if (!isBackground && ++spawner.waiting === 1) spawner.output.ref()
+  watchers.set(id, { ...watcher, file: start.file, isAwaited: true })
+  if (++spawner.awaited === 1) spawner.output.ref()
   input.write(frame)
   return { kill: () => { if (watchers.has(id) && current === spawner) input.write(killFrame(id)) } }
 }
@@ -77,7 +77,7 @@ function startSpawner (): Spawner {
   const { stdin: input, stdout: output, pid } = child
   if (!(input instanceof Socket) || !(output instanceof Socket)) throw new Error(`${SPAWNER_PROGRAM} could not be started`)
   const watchers = new Map<number, Watched>()
-  const spawner: Spawner = { identity: pid === undefined ? undefined : readIdentity(pid), input, output, watchers, waiting: 0 }
+  const spawner: Spawner = { identity: pid === undefined ? undefined : readIdentity(pid), input, output, watchers, awaited: 0 }
   const over = (how: string): void => {
     if (current === spawner) current = undefined
     const lost = [...watchers.values()]
@@ -102,15 +102,24 @@ function dispatch (spawner: Spawner, { command, type, payload }: Frame): void {
   if (watcher === undefined) return
   if (type === STDOUT) watcher.stdout?.(payload)
   if (type === STDERR) watcher.stderr?.(payload)
-  if (type === STARTED) watcher.started?.(numberIn(payload))
+  if (type === STARTED) {
+    awaitNoMore(spawner, watcher)
+    watcher.started?.(numberIn(payload))
+  }
   if (type !== ENDED && type !== FAILED) return
   spawner.watchers.delete(command)
-  if (!watcher.isBackground && --spawner.waiting === 0) spawner.output.unref()
+  awaitNoMore(spawner, watcher)
   const number = numberIn(payload)
   if (type === FAILED) watcher.failed(startError(watcher.file, number))
   // The status of waitpid(2): a signal's number in the lowest seven bits, else the exit code in the second byte.
   else if ((number & 0x7f) === 0) watcher.ended(number >> 8 & 0xff, null)
   else watcher.ended(null, SIGNALS.get(number & 0x7f) ?? `signal ${number & 0x7f}`)
+}
+
+function awaitNoMore (spawner: Spawner, watcher: Watched): void {
+  if (!watcher.isAwaited) return
+  watcher.isAwaited = false
+  if (--spawner.awaited === 0) spawner.output.unref()
 }
 
 /** As Node's own error of a program that does not start. */

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "disks.h"
 #include "files.h"
+#include "rehearsal-sleep.h"
 #include "spawn.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +81,7 @@ static bool act(const struct rehearsal_place *place, const struct fields *asked,
     return fail(failure, errno, NO_EXIT, "the rehearsal cannot be prepared: %s", strerror(errno));
   }
   agent_run(&actor);
+  rehearsal_sleep(&actor.cgroups);
   if (place->leave != NULL) place->leave();
   if (actor.ending.exit_code == 0) return true;
   const char *why = actor.ending.error[0] == 0 ? "its program failed" : actor.ending.error;

@@ -1,11 +1,12 @@
 // Processes that outlive the server: what they are given, how they are told apart, and how their end is heard of.
 import { open as openFile, readFile, readdir, readlink, symlink } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { argumentsOf, environmentOf, folderOf, processesIn, uidOf } from '../../../core/process/find.ts'
 import { endProcess } from '../../../core/process/end.ts'
-import { isAlive } from '../../../core/process/identity.ts'
+import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { spawnerIdentity } from '../../../core/process/spawner/spawner.ts'
 import { spawnBackground, type Background, type BackgroundCommand } from '../../../core/process/spawn.ts'
 
@@ -76,6 +77,18 @@ t.test('files are open for it that only this user may read, and what this proces
   t.equal(await own.ended, 'exit code 0')
   t.equal(closed, 1)
   await handle.close()
+})
+
+t.test('a program that starts it, and has nothing else to do, waits until it runs, and then ends', async (t) => {
+  const folder = t.testdir({})
+  const text = `import { spawnBackground } from ${JSON.stringify(new URL('../../../core/process/spawn.js', import.meta.url).href)}
+    const { identity, ended } = await spawnBackground({ file: 'sleep', args: ['1000'], folder: '/', log: ${JSON.stringify(join(folder, 'its.log'))} })
+    process.stdout.write(String(identity?.pid))
+    await ended`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', text], { encoding: 'utf8', timeout: 60_000 })
+  const identity = readIdentity(Number(stdout))
+  t.ok(identity, stdout)
+  if (identity !== undefined) await endProcess(identity)
 })
 
 t.test('it goes on when the process that started it is killed, and its end is still heard of', async (t) => {
