@@ -36,9 +36,14 @@ export class KeptList {
   }
 }
 
-/** Answers with JSON that is made already. */
-export function sendJson (reply: FastifyReply, text: string): FastifyReply {
-  return reply.type(JSON_TYPE).send(text)
+/** JSON of which the larger part was kept, with the tag of the whole. */
+export interface KeptBytes {
+  readonly bytes: Buffer
+  readonly tag: string
+}
+
+export function sendBytes (reply: FastifyReply, { bytes, tag }: KeptBytes): FastifyReply {
+  return reply.type(JSON_TYPE).header('etag', tag).send(bytes)
 }
 
 export function sendKept (reply: FastifyReply, { text, tag }: KeptJson): FastifyReply {

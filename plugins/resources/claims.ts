@@ -1,14 +1,13 @@
 // The claims of this host as they are stored, kept in memory: nobody else writes them, and reading ten thousand rows for each overview would keep others waiting.
 import type { ResourceClaim } from '../instances/room/contract.ts'
 import { InsufficientResources } from './errors.ts'
+import { KnownClaims } from './known-claims.ts'
 import type { ClaimRepository, Kind, Totals } from './repository.ts'
 
 export class Claims {
   readonly #repository: ClaimRepository
-  /** by kind and id; undefined until somebody asks, and after a write whose outcome is unknown */
-  #known: Map<string, ResourceClaim> | undefined
-  /** the same in order; undefined after a change */
-  #ordered: readonly ResourceClaim[] | undefined
+  /** undefined until somebody asks, and after a write whose outcome is unknown */
+  #known: KnownClaims | undefined
   /** counts writes: what was read before one must not be kept after it */
   #writes = 0
 
@@ -16,11 +15,9 @@ export class Claims {
     this.#repository = repository
   }
 
-  /** In the order of their kinds and ids. */
-  async all (): Promise<readonly ResourceClaim[]> {
-    if (this.#known === undefined) return inOrder(await this.#read())
-    this.#ordered ??= inOrder(this.#known)
-    return this.#ordered
+  /** To be read at once: it changes with the claims. */
+  async known (): Promise<Pick<KnownClaims, 'instances' | 'totals'>> {
+    return this.#known ?? await this.#read()
   }
 
   async totals (): Promise<Totals> {
@@ -28,36 +25,29 @@ export class Claims {
   }
 
   async claim (claim: ResourceClaim, refuse: (others: Totals, before: Totals) => void): Promise<void> {
-    await this.#write(async () => { await this.#repository.claim(claim, refuse) }, (known) => { known.set(keyOf(claim), claim) })
+    await this.#write(async () => { await this.#repository.claim(claim, refuse) }, (known) => { known.put(claim) })
   }
 
   async rest (id: string): Promise<void> {
-    const key = keyOf({ kind: 'instance', id })
-    await this.#write(async () => { await this.#repository.rest(id) }, (known) => {
-      const claim = known.get(key)
-      if (claim !== undefined) known.set(key, { ...claim, active: false })
-    })
+    await this.#write(async () => { await this.#repository.rest(id) }, (known) => { known.rest(id) })
   }
 
   async release (kind: Kind, id: string): Promise<void> {
-    await this.#write(async () => { await this.#repository.release(kind, id) }, (known) => { known.delete(keyOf({ kind, id })) })
+    await this.#write(async () => { await this.#repository.release(kind, id) }, (known) => { known.remove(kind, id) })
   }
 
   async replaceAll (kind: Kind, claims: readonly ResourceClaim[]): Promise<void> {
-    await this.#write(async () => { await this.#repository.replaceAll(kind, claims) }, (known) => {
-      for (const [key, claim] of known) if (claim.kind === kind) known.delete(key)
-      for (const claim of claims) known.set(keyOf(claim), claim)
-    })
+    await this.#write(async () => { await this.#repository.replaceAll(kind, claims) }, (known) => { known.replaceAll(kind, claims) })
   }
 
-  async #read (): Promise<ReadonlyMap<string, ResourceClaim>> {
+  async #read (): Promise<KnownClaims> {
     const writes = this.#writes
-    const read = new Map((await this.#repository.all()).map((claim) => [keyOf(claim), claim]))
+    const read = new KnownClaims(await this.#repository.all())
     if (writes === this.#writes) this.#known = read
     return read
   }
 
-  async #write (write: () => Promise<void>, note: (known: Map<string, ResourceClaim>) => void): Promise<void> {
+  async #write (write: () => Promise<void>, note: (known: KnownClaims) => void): Promise<void> {
     try {
       await write()
     } catch (error) {
@@ -66,16 +56,7 @@ export class Claims {
       throw error
     } finally {
       this.#writes += 1
-      this.#ordered = undefined
     }
     if (this.#known !== undefined) note(this.#known)
   }
-}
-
-function inOrder (claims: ReadonlyMap<string, ResourceClaim>): readonly ResourceClaim[] {
-  return [...claims].sort(([one], [other]) => one < other ? -1 : 1).map(([, claim]) => claim)
-}
-
-function keyOf ({ kind, id }: Pick<ResourceClaim, 'kind' | 'id'>): string {
-  return `${kind} ${id}`
 }

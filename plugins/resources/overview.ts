@@ -4,7 +4,7 @@ import type { CgroupState, KeptMemory, ResourceClaim } from '../instances/room/c
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { DiskUsage } from './disk-usage.ts'
 import { countedDisk } from './admission.ts'
-import { totalOf } from './repository.ts'
+import type { Totals } from './repository.ts'
 import type { ResourcesView, ResourceStatus } from './schemas.ts'
 
 const UNKNOWN: Capacity = { capacity: 0, limit: 0, ratio: 1, source: 'unknown' }
@@ -16,8 +16,7 @@ export interface Beside {
   readonly kept: KeptMemory
 }
 
-export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], { cgroups, gpus, kept }: Beside): Omit<ResourcesView, 'allocations'> {
-  const total = totalOf(claims)
+export function overviewOf (limits: Limits, usage: DiskUsage, total: Totals, { cgroups, gpus, kept }: Beside): Omit<ResourcesView, 'allocations'> {
   const { overlayBytes: overlays } = total
   const breakdown = { images_bytes: usage.imageBytes, oci_cache_bytes: usage.registryBytes, volumes_bytes: total.diskBytes - overlays, overlays_bytes: overlays }
   return {

@@ -138,17 +138,18 @@ export class ClaimRepository {
 
 /** The sums of claims; what only a VM takes counts where there is a VM. */
 export function totalOf (claims: readonly ResourceClaim[]): Totals {
-  const sum = (of: (claim: ResourceClaim) => number): number => claims.reduce((total, claim) => total + of(claim), 0)
-  const whileActive = (of: (claim: ResourceClaim) => number): number => sum((claim) => claim.active ? of(claim) : 0)
-  return {
-    vcpus: whileActive(({ vcpus }) => vcpus),
-    memoryBytes: whileActive(({ memoryBytes }) => memoryBytes),
-    diskBytes: sum(({ diskBytes }) => diskBytes),
-    overlayBytes: sum(({ kind, diskBytes }) => kind === 'instance' ? diskBytes : 0),
-    downloadBps: whileActive(({ downloadBps }) => downloadBps),
-    uploadBps: whileActive(({ uploadBps }) => uploadBps),
-    diskIoBps: whileActive(({ diskIoBps }) => diskIoBps)
+  const total = { vcpus: 0, memoryBytes: 0, diskBytes: 0, overlayBytes: 0, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
+  for (const { kind, active, vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps } of claims) {
+    total.diskBytes += diskBytes
+    if (kind === 'instance') total.overlayBytes += diskBytes
+    if (!active) continue
+    total.vcpus += vcpus
+    total.memoryBytes += memoryBytes
+    total.downloadBps += downloadBps
+    total.uploadBps += uploadBps
+    total.diskIoBps += diskIoBps
   }
+  return total
 }
 
 function totalsOf (sums: Sums | undefined): Totals {

@@ -1,6 +1,6 @@
 // The HTTP side of resources.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { sendJson } from '../../core/http/kept-json.ts'
+import { sendBytes } from '../../core/http/kept-json.ts'
 import { ResourcesView } from './schemas.ts'
 import type { Resources } from './service.ts'
 
@@ -9,6 +9,6 @@ export function resourceRoutes (resources: Resources): FastifyPluginAsyncTypebox
     app.get('/resources', {
       config: { scope: 'resource:read' },
       schema: { summary: 'What the host has, and who takes what of it', tags: ['resources'], response: { 200: ResourcesView } }
-    }, async (_request, reply) => sendJson(reply, await resources.overview()))
+    }, async (_request, reply) => sendBytes(reply, await resources.overview()))
   }
 }

@@ -1,6 +1,7 @@
 // The service for the host's resources: claims, which are granted or refused in the order of the database, and control groups.
 import type { Knex } from 'knex'
 import type { GpuUsage } from '../../core/library/gpus.ts'
+import type { KeptBytes } from '../../core/http/kept-json.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import { checkRoom, countedDisk } from './admission.ts'
 import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
@@ -9,7 +10,7 @@ import { findPlace, kernelFiles } from './cgroups/place.ts'
 import { Claims } from './claims.ts'
 import type { CgroupState, KeptMemory, ResourceClaim, ResourceService } from '../instances/room/contract.ts'
 import { createDiskUsage, type DiskUsageMeter } from './disk-usage.ts'
-import { overviewJson } from './overview-json.ts'
+import { OverviewJson } from './overview-json.ts'
 import { overviewOf } from './overview.ts'
 import { ClaimRepository, totalOf } from './repository.ts'
 import type { Settings } from './settings.ts'
@@ -32,6 +33,7 @@ export class Resources implements ResourceService {
   readonly #repository: ClaimRepository
   readonly #claims: Claims
   readonly #diskUsage: DiskUsageMeter
+  readonly #overview = new OverviewJson()
   #groups: Groups | undefined
   #kept: () => KeptMemory = () => ({ vms: 0, memoryBytes: 0 })
   /** as they were when last read */
@@ -120,10 +122,9 @@ export class Resources implements ResourceService {
   }
 
   /** as JSON */
-  async overview (): Promise<string> {
-    const [limits, usage, claims, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#claims.all(), this.#options.gpus()])
-    const overview = overviewOf(limits, usage, claims, { cgroups: this.cgroups(), gpus, kept: this.#kept() })
-    return overviewJson(overview, claims.filter(({ kind }) => kind === 'instance'))
+  async overview (): Promise<KeptBytes> {
+    const [limits, usage, { totals, instances }, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#claims.known(), this.#options.gpus()])
+    return this.#overview.of(overviewOf(limits, usage, totals, { cgroups: this.cgroups(), gpus, kept: this.#kept() }), instances)
   }
 
   async #limits (): Promise<Limits> {

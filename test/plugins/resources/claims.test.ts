@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { Claims } from '../../../plugins/resources/claims.ts'
 import { InsufficientResources } from '../../../plugins/resources/errors.ts'
-import { ClaimRepository } from '../../../plugins/resources/repository.ts'
+import { ClaimRepository, totalOf } from '../../../plugins/resources/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { claimOf } from './claims.ts'
 
@@ -45,11 +45,15 @@ eachDatabase(t, 'what is kept is what is stored, after each change', async (t, d
     async () => { await claims.release('instance', 'a') },
     async () => { await claims.replaceAll('instance', [claimOf('d'), claimOf('c', { active: false })]) },
     async () => { await t.rejects(claims.claim(claimOf('e'), () => { throw InsufficientResources(['cpu: 1 vCPU wanted']) }), { code: 'insufficient_resources' }) },
-    async () => { await claims.release('volume', 'a') }
+    async () => { await claims.release('volume', 'a') },
+    async () => { await claims.replaceAll('volume', [claimOf('v', { kind: 'volume' })]) },
+    async () => { await claims.release('instance', 'unknown') }
   ]
   for (const change of changes) {
     await change()
-    t.same(await claims.all(), await repository.all())
+    const [{ instances, totals }, stored] = await Promise.all([claims.known(), repository.all()])
+    t.same(instances, stored.filter(({ kind }) => kind === 'instance'))
+    t.same(totals, totalOf(stored))
   }
 })
 
@@ -57,10 +61,10 @@ eachDatabase(t, 'a change whose answer was lost is looked up', async (t, databas
   await prepare(database)
   const repository = new Faulty(database, 'host')
   const claims = new Claims(repository)
-  t.same(await claims.all(), [])
+  t.same((await claims.known()).instances, [])
   repository.losesAnswer = true
   await t.rejects(claims.claim(claimOf('a'), anything), { message: 'the connection is gone' })
-  t.match(await claims.all(), [{ id: 'a' }])
+  t.match((await claims.known()).instances, [{ id: 'a' }])
 })
 
 eachDatabase(t, 'what was read before a change is not kept after it', async (t, database) => {
@@ -71,6 +75,6 @@ eachDatabase(t, 'what was read before a change is not kept after it', async (t, 
     repository.beforeAnswer = async () => {}
     await claims.claim(claimOf('a'), anything)
   }
-  t.same(await claims.all(), [], 'as it was when it was read')
-  t.match(await claims.all(), [{ id: 'a' }])
+  t.same((await claims.known()).instances, [], 'as it was when it was read')
+  t.match((await claims.known()).instances, [{ id: 'a' }])
 })

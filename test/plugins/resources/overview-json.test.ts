@@ -1,0 +1,37 @@
+// What the overview says of instances is kept between answers, and follows each change.
+import t from 'tap'
+import { KnownClaims } from '../../../plugins/resources/known-claims.ts'
+import { OverviewJson } from '../../../plugins/resources/overview-json.ts'
+import { allocationOf, overviewOf } from '../../../plugins/resources/overview.ts'
+import { claimOf } from './claims.ts'
+
+const CAPACITY = { capacity: 10, limit: 10, ratio: 1, source: 'detected' } as const
+const LIMITS = { cpu: CAPACITY, memory: CAPACITY, disk: CAPACITY }
+const USAGE = { imageBytes: 1, registryBytes: 2 }
+const BESIDE = { cgroups: { active: false, reason: 'none here' }, gpus: null, kept: { vms: 0, memoryBytes: 0 } }
+
+t.test('each answer is the whole overview, with the instances as they are by then', async (t) => {
+  const json = new OverviewJson()
+  const known = new KnownClaims([claimOf('b'), claimOf('a', { name: 'with "quotes" and ü' }), claimOf('v', { kind: 'volume' })])
+  const expect = (text: string): string => {
+    const { instances, totals } = known
+    const overview = overviewOf(LIMITS, USAGE, totals, BESIDE)
+    const { bytes, tag } = json.of(overview, instances)
+    t.same(JSON.parse(bytes.toString()), { ...overview, allocations: instances.map(allocationOf) }, text)
+    t.equal(json.of(overview, known.instances).tag, tag, 'nothing has changed')
+    return tag
+  }
+  const tags = new Set([
+    expect('two instances and a volume'),
+    ...[
+      () => { known.put(claimOf('c')) },
+      () => { known.rest('a') },
+      () => { known.put(claimOf('b', { name: 'other' })) },
+      () => { known.remove('instance', 'a') },
+      () => { known.remove('volume', 'v') },
+      () => { known.replaceAll('instance', []) }
+    ].map((change) => { change(); return expect(String(change)) })
+  ])
+  t.equal(tags.size, 7, 'each has another tag')
+  t.not(json.of(overviewOf(LIMITS, { ...USAGE, imageBytes: 3 }, known.totals, BESIDE), known.instances).tag, [...tags].at(-1), 'so has another overview of the same instances')
+})
