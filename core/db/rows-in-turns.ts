@@ -1,4 +1,4 @@
-// Reads many rows a few at a time, with a turn of the event loop for others in between: SQLite answers at once, and there may be thousands of rows.
+// Reads and writes many rows a few at a time, with a turn of the event loop for others in between: SQLite answers at once, and there may be thousands of rows.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 
@@ -17,5 +17,13 @@ export async function rowsInTurns<Row extends object, Item> (query: () => Knex.Q
     if (rows.length < ROWS_AT_ONCE) return items
     after = String(rows.at(-1)?.[column])
     await turn()
+  }
+}
+
+/** Writes rows, or what names them, part by part. */
+export async function writeInTurns<Item> (items: readonly Item[], write: (part: readonly Item[]) => Promise<void>): Promise<void> {
+  for (let from = 0; from < items.length; from += ROWS_AT_ONCE) {
+    if (from > 0) await turn()
+    await write(items.slice(from, from + ROWS_AT_ONCE))
   }
 }

@@ -1,7 +1,7 @@
 // The claims on hosts. The only file of this plugin that uses knex.
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
-import { rowsInTurns } from '../../core/db/rows-in-turns.ts'
+import { rowsInTurns, writeInTurns } from '../../core/db/rows-in-turns.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { ResourceClaim } from '../instances/room/contract.ts'
 
@@ -77,7 +77,7 @@ export class ClaimRepository {
       const own: Row[] = await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId })
       const [others]: Sums[] = await trx<Row>(CLAIMS).where({ host_id: this.#hostId }).whereNot((query) => { void query.where({ kind, id }) }).select(SUMS.map((sum) => trx.raw(sum)))
       refuse(totalsOf(others), totalOf(own.map(claimOf)))
-      await this.#put(trx, claim)
+      await this.#put(trx, [claim])
     })
   }
 
@@ -100,9 +100,10 @@ export class ClaimRepository {
     await this.#inTurn(async (trx) => {
       const wanted = new Set(claims.map(({ id }) => id))
       const stored = await this.#ofKind(trx, kind)
-      for (const { id } of stored) if (!wanted.has(id)) await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
+      const gone = stored.filter(({ id }) => !wanted.has(id)).map(({ id }) => id)
+      await writeInTurns(gone, async (ids) => { await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId }).whereIn('id', ids).delete() })
       const known = new Map(stored.map((claim) => [claim.id, claim]))
-      for (const claim of claims) if (!isDeepStrictEqual(known.get(claim.id), claim)) await this.#put(trx, claim)
+      await writeInTurns(claims.filter((claim) => !isDeepStrictEqual(known.get(claim.id), claim)), async (others) => { await this.#put(trx, others) })
     })
   }
 
@@ -118,21 +119,8 @@ export class ClaimRepository {
     })
   }
 
-  async #put (trx: Knex.Transaction, claim: ResourceClaim): Promise<void> {
-    const { kind, id, name, active, vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps } = claim
-    await trx<Row>(CLAIMS).insert({
-      kind,
-      id,
-      host_id: this.#hostId,
-      name,
-      active: active ? 1 : 0,
-      vcpus,
-      memory_bytes: memoryBytes,
-      disk_bytes: diskBytes,
-      download_bps: downloadBps,
-      upload_bps: uploadBps,
-      disk_io_bps: diskIoBps
-    }).onConflict(['kind', 'id']).merge()
+  async #put (trx: Knex.Transaction, claims: readonly ResourceClaim[]): Promise<void> {
+    await trx<Row>(CLAIMS).insert(claims.map((claim) => rowOf(claim, this.#hostId))).onConflict(['kind', 'id']).merge()
   }
 }
 
@@ -176,5 +164,21 @@ function claimOf (row: Row): ResourceClaim {
     downloadBps: Number(row.download_bps),
     uploadBps: Number(row.upload_bps),
     diskIoBps: Number(row.disk_io_bps)
+  }
+}
+
+function rowOf ({ kind, id, name, active, vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps }: ResourceClaim, hostId: string): Row {
+  return {
+    kind,
+    id,
+    host_id: hostId,
+    name,
+    active: active ? 1 : 0,
+    vcpus,
+    memory_bytes: memoryBytes,
+    disk_bytes: diskBytes,
+    download_bps: downloadBps,
+    upload_bps: uploadBps,
+    disk_io_bps: diskIoBps
   }
 }

@@ -88,3 +88,19 @@ eachDatabase(t, 'of claims that are all of a kind, only those are written that a
   t.equal(written.length, 2)
   t.same((await repository.all()).filter(({ vcpus }) => vcpus === 3).map(({ id }) => id), ['i8'])
 })
+
+eachDatabase(t, 'thousands of new claims, and thousands that go, leave the event loop turns for others', async (t, database) => {
+  const repository = await openRepository(database)
+  const claims = Array.from({ length: 2000 }, (_, index) => claimOf(`i${index}`))
+  const turnsOf = async (work: () => Promise<void>): Promise<number> => {
+    let turns = 0
+    let next = setImmediate(function turn () { turns += 1; next = setImmediate(turn) })
+    await work()
+    clearImmediate(next)
+    return turns
+  }
+  t.ok(await turnsOf(async () => { await repository.replaceAll('instance', claims) }) >= 5)
+  t.equal((await repository.all()).length, claims.length)
+  t.ok(await turnsOf(async () => { await repository.replaceAll('instance', []) }) >= 10, 'reading takes some of them, too')
+  t.same(await repository.all(), [])
+})
