@@ -1,8 +1,6 @@
 // Runs many pieces of work, a few at a time: thousands that begin together keep the event loop busy until all of them have begun.
 import { setImmediate as turn } from 'node:timers/promises'
-
-/** for how long others may be kept waiting */
-const MOST_MS = 10
+import { MOST_MS } from './in-turns.ts'
 
 /** Does `work` for each item, at most `atOnce` in parallel, and yields to the event loop in between. The result is that of `Promise.allSettled`, in the order of the items. */
 export async function sideBySide<Item, Result> (items: readonly Item[], atOnce: number, work: (item: Item, index: number) => Promise<Result>): Promise<PromiseSettledResult<Result>[]> {

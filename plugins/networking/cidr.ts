@@ -25,7 +25,7 @@ export function parseAddress (text: string): number | undefined {
 }
 
 export function formatAddress (address: number): string {
-  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.')
+  return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`
 }
 
 /** @throws Error that says what is wrong with it */

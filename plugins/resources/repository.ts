@@ -1,6 +1,7 @@
 // The claims on hosts. The only file of this plugin that uses knex.
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
+import { mapInTurns } from '../../core/jobs/in-turns.ts'
 import { rowsInTurns, writeInTurns } from '../../core/db/rows-in-turns.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { ResourceClaim } from '../instances/room/contract.ts'
@@ -103,7 +104,8 @@ export class ClaimRepository {
       const gone = stored.filter(({ id }) => !wanted.has(id)).map(({ id }) => id)
       await writeInTurns(gone, async (ids) => { await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId }).whereIn('id', ids).delete() })
       const known = new Map(stored.map((claim) => [claim.id, claim]))
-      await writeInTurns(claims.filter((claim) => !isDeepStrictEqual(known.get(claim.id), claim)), async (others) => { await this.#put(trx, others) })
+      const others = await mapInTurns(claims, (claim) => isDeepStrictEqual(known.get(claim.id), claim) ? [] : [claim])
+      await writeInTurns(others.flat(), async (part) => { await this.#put(trx, part) })
     })
   }
 

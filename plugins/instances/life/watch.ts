@@ -1,9 +1,13 @@
 // Begins all that happens by itself in the life of an instance.
+import { sideBySide } from '../../../core/jobs/side-by-side.ts'
 import type { Context } from '../context.ts'
 import { adoptExpiry, watchExpiry } from '../expiry/watch.ts'
 import { watchHealth } from '../health/monitor.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { adoptRestart, watchRestart } from '../restart/supervise.ts'
+
+/** rows that may be changed at once */
+const AT_ONCE = 64
 
 /** For an instance that has just been made or taken over. */
 export function watchLife (context: Context, instance: LiveInstance): void {
@@ -20,11 +24,11 @@ export async function adoptLives (context: Context): Promise<() => void> {
     watchRestart(context, instance)
     watchHealth(context, instance)
   })
-  const results = await Promise.allSettled(context.instances.all().map(async (instance) => {
+  const results = await sideBySide(context.instances.all(), AT_ONCE, async (instance) => {
     adoptRestart(context, instance)
     watchHealth(context, instance)
     await adoptExpiry(context, instance)
-  }))
+  })
   for (const result of results) if (result.status === 'rejected') context.log.error({ err: result.reason }, 'the life of an instance could not be taken over')
   return unsubscribe
 }

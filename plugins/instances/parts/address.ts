@@ -1,4 +1,5 @@
 // An instance's place in the network: an address for as long as it has a row, a TAP for as long as it has a VM.
+import { sideBySide } from '../../../core/jobs/side-by-side.ts'
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { GuestNetwork } from '../../guest/contract.ts'
 import type { EgressMode, NetworkPort, NetworkService } from '../../networking/contract.ts'
@@ -7,6 +8,9 @@ import type { InstancePart } from '../contract.ts'
 import { KeptVmUnfit } from '../hot-standby/unfit.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { isShortage } from './shortage.ts'
+
+/** devices that are removed at once, at the start of the server */
+const AT_ONCE = 64
 
 type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 
@@ -81,10 +85,10 @@ export function createAddress (context: BaseContext): InstancePart {
 
     async adopted () {
       const resting = context.instances.all().filter(({ record, session }) => record.handle === null && session === undefined)
-      await Promise.all(resting.map(async ({ record }) => {
+      await sideBySide(resting, AT_ONCE, async ({ record }) => {
         // Asked first, as there may be thousands of instances: only one with a TAP has counters.
         if (await isPlugged(context, record)) await address.disconnect?.({ ...record, user: undefined })
-      }))
+      })
     }
   }
   return address

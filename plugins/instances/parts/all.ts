@@ -1,4 +1,6 @@
 // The walks over what an instance holds, in the order of the one list (list.ts).
+import { setImmediate as turn } from 'node:timers/promises'
+import { mapInTurns } from '../../../core/jobs/in-turns.ts'
 import type { Undo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import type { CopyWay, ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
@@ -112,12 +114,19 @@ export async function releaseParts (context: BaseContext, record: InstanceRecord
 
 /** At the start of the server, when the VMs that no row knows have ended. Never rejects. */
 export async function retainParts (context: BaseContext, records: readonly InstanceRecord[]): Promise<void> {
-  for (const part of context.parts) await part.retain?.(records.map((record) => partInstance(context, record)))
+  const instances = await mapInTurns(records, (record) => partInstance(context, record))
+  for (const part of context.parts) {
+    await turn()
+    await part.retain?.(instances)
+  }
 }
 
 /** At the start of the server, once all VMs that run are taken over. Never rejects. */
 export async function settleParts (context: BaseContext): Promise<void> {
-  for (const part of context.parts.toReversed()) await part.adopted?.()
+  for (const part of context.parts.toReversed()) {
+    await turn()
+    await part.adopted?.()
+  }
 }
 
 /** The facts about an instance that its parts may know. */

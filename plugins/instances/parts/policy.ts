@@ -39,10 +39,11 @@ export function createPolicy (context: BaseContext): InstancePart {
     async adopted () {
       const { instances, network, egress, log } = context
       const running = instances.all().flatMap(({ record: { id, spec, handle }, session }) => {
-        const ip = network?.addressOf(id)?.ip
         // A VM that could not be taken over, for example because its driver is turned off, still has its TAP.
         const runs = handle !== null && session?.vm.state.status !== 'gone'
-        return runs && spec.egress !== undefined && ip !== undefined ? [{ instanceId: id, address: ip, spec: spec.egress }] : []
+        if (!runs || spec.egress === undefined) return []
+        const ip = network?.addressOf(id)?.ip
+        return ip === undefined ? [] : [{ instanceId: id, address: ip, spec: spec.egress }]
       })
       try {
         await egress?.adopt(running)

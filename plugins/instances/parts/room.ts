@@ -1,4 +1,5 @@
 // What an instance takes of the host: its disks count for as long as it has a row, and the rest for as long as it has a VM.
+import { mapInTurns } from '../../../core/jobs/in-turns.ts'
 import { isAlive } from '../../../core/process/identity.ts'
 import { makeRoom } from '../hot-standby/make-room.ts'
 import type { ResourceClaim } from '../room/contract.ts'
@@ -57,7 +58,7 @@ export function createRoom (context: BaseContext): InstancePart {
     async retain (instances) {
       try {
         const active = instances.filter(({ status }) => status === 'active')
-        await context.resources?.retainOnly('instance', active.map((record) => claimOf(context, record, record.handle === null ? 'resting' : 'running')))
+        await context.resources?.retainOnly('instance', await mapInTurns(active, (record) => claimOf(context, record, record.handle === null ? 'resting' : 'running')))
         // Groups of VMs that run on are there, unless somebody has removed them, or the configuration names another place.
         for (const record of active) {
           const { id, handle } = record
