@@ -124,7 +124,7 @@ export class Resources implements ResourceService {
   /** as JSON */
   async overview (): Promise<KeptBytes> {
     const [limits, usage, { totals, instances }, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#claims.known(), this.#options.gpus()])
-    return this.#overview.of(overviewOf(limits, usage, totals, { cgroups: this.cgroups(), gpus, kept: this.#kept() }), instances)
+    return await this.#overview.of(overviewOf(limits, usage, totals, { cgroups: this.cgroups(), gpus, kept: this.#kept() }), instances)
   }
 
   async #limits (): Promise<Limits> {

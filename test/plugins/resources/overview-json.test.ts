@@ -13,25 +13,27 @@ const BESIDE = { cgroups: { active: false, reason: 'none here' }, gpus: null, ke
 t.test('each answer is the whole overview, with the instances as they are by then', async (t) => {
   const json = new OverviewJson()
   const known = new KnownClaims([claimOf('b'), claimOf('a', { name: 'with "quotes" and ü' }), claimOf('v', { kind: 'volume' })])
-  const expect = (text: string): string => {
+  const expect = async (text: string): Promise<string> => {
     const { instances, totals } = known
     const overview = overviewOf(LIMITS, USAGE, totals, BESIDE)
-    const { bytes, tag } = json.of(overview, instances)
+    const { bytes, tag } = await json.of(overview, instances)
     t.same(JSON.parse(bytes.toString()), { ...overview, allocations: instances.map(allocationOf) }, text)
-    t.equal(json.of(overview, known.instances).tag, tag, 'nothing has changed')
+    t.equal((await json.of(overview, known.instances)).tag, tag, 'nothing has changed')
     return tag
   }
-  const tags = new Set([
-    expect('two instances and a volume'),
-    ...[
-      () => { known.put(claimOf('c')) },
-      () => { known.rest('a') },
-      () => { known.put(claimOf('b', { name: 'other' })) },
-      () => { known.remove('instance', 'a') },
-      () => { known.remove('volume', 'v') },
-      () => { known.replaceAll('instance', []) }
-    ].map((change) => { change(); return expect(String(change)) })
-  ])
+  const changes = [
+    () => { known.put(claimOf('c')) },
+    () => { known.rest('a') },
+    () => { known.put(claimOf('b', { name: 'other' })) },
+    () => { known.remove('instance', 'a') },
+    () => { known.remove('volume', 'v') },
+    () => { known.replaceAll('instance', []) }
+  ]
+  const tags = new Set([await expect('two instances and a volume')])
+  for (const change of changes) {
+    change()
+    tags.add(await expect(String(change)))
+  }
   t.equal(tags.size, 7, 'each has another tag')
-  t.not(json.of(overviewOf(LIMITS, { ...USAGE, imageBytes: 3 }, known.totals, BESIDE), known.instances).tag, [...tags].at(-1), 'so has another overview of the same instances')
+  t.not((await json.of(overviewOf(LIMITS, { ...USAGE, imageBytes: 3 }, known.totals, BESIDE), known.instances)).tag, [...tags].at(-1), 'so has another overview of the same instances')
 })
