@@ -69,9 +69,9 @@ export const InstancesConfig = Type.Object({
     minimum: 1000,
     maximum: 2_147_000_000,
     default: 1_900_000_000,
-    description: 'First user id of VMs. Each instance runs under its own, when the server itself runs as root'
+    description: 'First user id of VMs. Each VM runs under its own, when the server itself runs as root'
   }),
-  vmUserCount: Type.Integer({ minimum: 1, maximum: 100_000, default: 10_000, description: 'How many user ids there are' })
+  vmUserCount: Type.Integer({ minimum: 1, maximum: 100_000, default: 10_000, description: 'How many user ids there are, and so how many VMs there may be at a time' })
 }, { additionalProperties: false })
 
 export type InstancesConfig = Static<typeof InstancesConfig>

@@ -93,10 +93,10 @@ export function pathsIn (context: BaseContext, id: string): InstancePaths {
   return pathsOf(context.dataDir, id)
 }
 
-/** The user that an instance's VM runs as; undefined when it is the server's own. */
-export function identityOf (context: BaseContext, record: Pick<InstanceRecord, 'slot'>): Identity | undefined {
-  if (record.slot === null) return undefined
-  const id = context.settings.vmUserBase + record.slot
+/** The user that an instance's VM runs as, and who owns its files; undefined when it is the server's own. Without a number it is one that no VM runs as: see users/. */
+export function identityOf (context: BaseContext, { slot }: Pick<InstanceRecord, 'slot'>): Identity | undefined {
+  if (!context.separateUsers) return undefined
+  const id = context.settings.vmUserBase + (slot ?? -1)
   return { uid: id, gid: id }
 }
 

@@ -12,6 +12,8 @@ const DEFAULT_NAME = 'berth-egress'
 /** Below the users of VMs, which begin at 1,900,000,000; each data folder has its own. */
 const FIRST_UID = 1_899_000_000
 const UIDS = 1_000_000
+/** The last one owns files of instances at rest (plugins/instances/users). */
+const OTHERS = UIDS - 1
 const NOT_FOUND = 2
 
 /** @param wanted a name or a number; absent: `berth-egress` where there is one, else a number that follows from the data folder */
@@ -20,7 +22,8 @@ export async function resolveUser (wanted: string | undefined, dataDir: string, 
   const named = await lookUp(wanted ?? DEFAULT_NAME, commands)
   if (named !== undefined) return checked(named, wanted ?? DEFAULT_NAME)
   if (wanted !== undefined) throw new Error(`plugins.egress.config.proxy.user: this host has no user ${wanted}`)
-  const uid = FIRST_UID + createHash('sha256').update(dataDir).digest().readUInt32BE() % UIDS
+  const number = createHash('sha256').update(dataDir).digest().readUInt32BE() % UIDS
+  const uid = FIRST_UID + (number === OTHERS ? 0 : number)
   return { uid, gid: uid }
 }
 

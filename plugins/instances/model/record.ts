@@ -133,7 +133,7 @@ export interface InstanceRecord {
   readonly image: string
   readonly imageDigest: string
   readonly spec: InstanceSpec
-  /** number of the VM's own user on this host; null when VMs run as the server's user */
+  /** number of the VM's own user on this host; null when VMs run as the server's user, and at rest when another VM has its user */
   readonly slot: number | null
   /** the running VM; null when there is none */
   readonly handle: VmHandle | null
@@ -149,7 +149,7 @@ export interface InstanceRecord {
 }
 
 /** The part of a record that operations change. */
-export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit' | 'life'>>
+export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit' | 'life' | 'slot'>>
 
 /** The name under which an instance holds its image. */
 export function imageHolder (id: string): string {

@@ -69,7 +69,7 @@ function rowsOf (database: Knex, changes: Changes): InstanceRepository {
     async insert (record) {
       try {
         await changes.commit(async (trx, note) => {
-          await trx<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest, slot: record.slot })
+          await trx<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest })
           if (isShown(record)) note({ action: 'created', ...storedState(record) })
         })
         return undefined
@@ -85,7 +85,8 @@ function rowsOf (database: Knex, changes: Changes): InstanceRepository {
       await changes.commit(async (trx, note) => {
         const changed = await trx<Row>(TABLE).where({ id: record.id, version: record.version }).update(toRow(next))
         if (changed !== 1) throw StaleInstance(record.id)
-        if (isShown(next)) note({ action: 'updated', ...storedState(next) })
+        // Which user its VM has is nothing that is shown.
+        if (isShown(next) && next.slot === record.slot) note({ action: 'updated', ...storedState(next) })
       })
       return next
     },
@@ -122,7 +123,7 @@ function rowsOf (database: Knex, changes: Changes): InstanceRepository {
   }
 }
 
-function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | 'created_at' | 'image' | 'image_digest' | 'slot'> {
+function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | 'created_at' | 'image' | 'image_digest'> {
   return {
     status: record.status,
     version: record.version,
@@ -134,7 +135,8 @@ function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | '
     standby_at: record.standbyAt,
     exit_code: record.exit?.exitCode ?? null,
     exit_message: record.exit?.exitMessage ?? null,
-    life: JSON.stringify(record.life)
+    life: JSON.stringify(record.life),
+    slot: record.slot
   }
 }
 

@@ -7,6 +7,8 @@ import type { Purpose } from '../contract.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
 import { reserveParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
+import { findUser } from '../users/find.ts'
+import { freeSlots } from '../users/free-slots.ts'
 
 interface NewRow {
   readonly name: string
@@ -20,31 +22,26 @@ interface NewRow {
  * @throws NameTaken, insufficient_resources, and what the parts throw
  */
 export async function insert (context: Context, wanted: NewRow & { readonly purpose: Purpose }, undo: Undo): Promise<InstanceRecord> {
-  const giveUpOne = async (): Promise<boolean> => await context.templates.giveUpOne()
-  const record = await insertWithUser(context, wanted, giveUpOne)
+  const record = await insertWithUser(context, wanted)
   undo.add(async () => { await context.repository.remove(record.id) })
-  await reserveParts(context, record, wanted.purpose, undo, giveUpOne)
+  await reserveParts(context, record, wanted.purpose, undo, async () => await context.templates.giveUpOne())
   return record
 }
 
-async function insertWithUser (context: Context, { name, spec, image }: NewRow, giveUpOne: () => Promise<boolean>): Promise<InstanceRecord> {
+async function insertWithUser (context: Context, { name, spec, image }: NewRow): Promise<InstanceRecord> {
   for (;;) {
     const record = await insertRow(context, () => name, spec, image)
     if (record !== undefined) return record
-    // VMs that the server keeps ready must not take a user that an instance needs.
-    if (!await giveUpOne()) throw HostSlotsExhausted(context.settings.vmUserCount)
+    if (!await findUser(context)) throw HostSlotsExhausted(context.settings.vmUserCount)
   }
 }
 
 /** Stores the row alone. Its name may depend on its id. Undefined when no user is left for the VM. @throws NameTaken */
 export async function insertRow (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord | undefined> {
   // When another create takes the slot in between, the insert fails, and the next free slot is tried.
-  const taken = new Set([...context.instances.all().map((instance) => instance.record.slot), ...[...context.hidden].map(({ slot }) => slot)])
-  const { vmUserCount } = context.settings
-  for (let slot = 0; slot < vmUserCount; slot++) {
-    if (context.separateUsers && taken.has(slot)) continue
+  for (const slot of freeSlots(context)) {
     const id = createId()
-    const record = newRecord(context, id, { name: nameOf(id), spec, image }, context.separateUsers ? slot : null)
+    const record = newRecord(context, id, { name: nameOf(id), spec, image }, slot)
     const clash = await context.repository.insert(record)
     if (clash === undefined) return record
     if (clash === 'name') throw NameTaken(record.name)

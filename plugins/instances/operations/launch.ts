@@ -50,6 +50,7 @@ export async function requireAvailable (context: BaseContext, field: string, dri
 export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>, { devices = [], disks = [], groups = [], network }: VmShare): Promise<VmSpec> {
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
+  if (record.slot === null && context.separateUsers) throw new Error(`instance ${record.id} has no user that a VM could run as`)
   const identity = identityOf(context, record)
   return {
     id: record.id,

@@ -23,6 +23,7 @@ import { admitParts, connectParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord, RecordPatch } from '../model/record.ts'
 import { startedState } from '../restart/policy.ts'
 import { requireState } from '../model/state.ts'
+import { requireUser } from '../users/require.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { allDone } from './insert.ts'
@@ -73,6 +74,7 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
 }
 
 async function startOn (context: Context, instance: LiveInstance, image: ReadyImage, kept: StoredImage): Promise<Vm> {
+  await requireUser(context, instance)
   const { record } = instance
   const paths = pathsIn(context, record.id)
   const imaging = await requireProvenImaging(context, 'restore', record)

@@ -14,6 +14,7 @@ import { startedState } from '../restart/policy.ts'
 import type { Asked, StartOverrides } from '../model/request.ts'
 import { requireState } from '../model/state.ts'
 import { argvOf } from '../guest/workload.ts'
+import { requireUser } from '../users/require.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm } from './clone.ts'
 import { converse } from './launch.ts'
@@ -27,6 +28,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
   if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
   const image = await context.images.byDigest(instance.record.imageDigest)
   if (image === undefined) throw ImageMissing(instance.record.image)
+  await requireUser(context, instance)
   const record: InstanceRecord = { ...instance.record, spec: await withKernelHeaders(context, withOverrides(instance.record.spec, overrides)) }
   argvOf(record.spec, image)
   const undo = createUndo()

@@ -20,7 +20,7 @@ export async function shapeOf (context: BaseContext, wanted: VmShape & Partial<I
   const { imaging } = driverOf(context, { spec })
   if (imaging === undefined) return undefined
   const { version } = await context.guest.system()
-  const key = await imaging.key(await vmSpecOf(context, { id: 'template', slot: null, spec }, { rootfs: '/' }, { ...(enabled ? { network: ANY_NETWORK } : {}) }))
+  const key = await imaging.key(await vmSpecOf(context, { id: 'template', slot: 0, spec }, { rootfs: '/' }, { ...(enabled ? { network: ANY_NETWORK } : {}) }))
   return { ...shape, key: createHash('sha256').update([hypervisor, key, version, ...(kernelHeaders === undefined ? [] : [kernelHeaders])].join('\n')).digest('hex').slice(0, 32) }
 }
 
