@@ -1,4 +1,5 @@
 // Makes the namespace match what is known: removes strays, and restores what a plugged guest lacks.
+import type { Bridges } from './bridges.ts'
 import { permanentNeighbours, readLinks, type Link } from './links.ts'
 import { BRIDGE, isGuestLink, shaperOf, tapOf } from './names.ts'
 import { repairLines } from './port-lines.ts'
@@ -25,8 +26,8 @@ export async function removeStrays (tools: NetworkTools, links: ReadonlyMap<stri
 }
 
 /** Restores each plugged guest's TAP; correct ones are not affected. @param suspended instances whose TAPs must be down */
-export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[], suspended: ReadonlySet<string>): Promise<void> {
-  const lines = ports.map((port) => repairLines(port, port.spec, { hasShaper: links.has(shaperOf(port.instanceId)), isDown: suspended.has(port.instanceId) }))
+export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[], { suspended, bridges }: { readonly suspended: ReadonlySet<string>, readonly bridges: Pick<Bridges, 'of'> }): Promise<void> {
+  const lines = ports.map((port) => repairLines(port, port.spec, { hasShaper: links.has(shaperOf(port.instanceId)), isDown: suspended.has(port.instanceId), bridge: bridges.of(port.instanceId) }))
   await tools.ip(lines.flatMap(({ ip }) => ip))
   await Promise.all([tools.bridge(lines.flatMap(({ bridge }) => bridge)), tools.tc(lines.flatMap(({ tc }) => tc))])
 }

@@ -12,6 +12,7 @@ const LinkSchema = Type.Object({
 })
 const Links = Type.Array(LinkSchema)
 const Routes = Type.Array(Type.Object({ dev: Type.Optional(Type.String()), metric: Type.Optional(Type.Integer()) }))
+const Entries = Type.Array(Type.Object({ mac: Type.String(), state: Type.Optional(Type.String()) }))
 const Neighbours = Type.Array(Type.Object({ dst: Type.String() }))
 
 export type Link = Static<typeof LinkSchema>
@@ -37,4 +38,12 @@ export async function permanentNeighbours (tools: NetworkTools, device: string):
   const neighbours = await tools.query(['-4', 'neighbour', 'show', 'dev', device, 'nud', 'permanent'])
   if (!Value.Check(Neighbours, neighbours)) throw new Error('ip printed a list of neighbours that cannot be read')
   return neighbours.map(({ dst }) => dst)
+}
+
+/** The MACs that a bridge was told to find behind one of its ports. */
+export async function staticEntries (tools: NetworkTools, port: string): Promise<string[]> {
+  const text = await tools.run('bridge', ['-json', 'fdb', 'show', 'brport', port])
+  const entries: unknown = text.trim() === '' ? [] : JSON.parse(text)
+  if (!Value.Check(Entries, entries)) throw new Error('bridge printed a list of entries that cannot be read')
+  return entries.filter(({ state }) => state === 'static').map(({ mac }) => mac)
 }

@@ -7,9 +7,33 @@ const GUEST_LINK = /^b[ti][a-z2-7]{12}$/
 const DEFAULT_DATA_DIR = '/var/lib/berth'
 const DEFAULT_NAMESPACE = 'berth'
 
+/** the first bridge, which has the gateway's address */
 export const BRIDGE = 'berth0'
+const FURTHER_BRIDGE = /^berth[1-9]\d*$/
+/** what the ends of links between bridges are called, as patterns of nft */
+export const UP_LINKS = 'up-berth*'
+export const DOWN_LINKS = 'down-berth*'
 /** the namespace's end of the way out */
 export const UPLINK = 'uplink'
+
+/** @param number from 1 on */
+export function furtherBridge (number: number): string {
+  return `berth${number}`
+}
+
+export function isFurtherBridge (name: string): boolean {
+  return FURTHER_BRIDGE.test(name)
+}
+
+/** The link of a further bridge to the first one: its end there. */
+export function upOf (bridge: string): string {
+  return `up-${bridge}`
+}
+
+/** Its end on the first bridge. */
+export function downOf (bridge: string): string {
+  return `down-${bridge}`
+}
 
 /** The TAP of an instance. 60 bits of a hash: an interface name has 15 characters, too few for an id. */
 export function tapOf (instanceId: string): string {

@@ -3,11 +3,11 @@ import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { ProcessRegister } from '../../core/process/register.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
+import { Bridges, type BridgeRoom } from './bridges.ts'
 import { removeStrays, repairPorts } from './census.ts'
 import { endConnections, endConnectionsTo } from './connections.ts'
 import type { HostSide, InboundPort, NetworkCounters } from './contract.ts'
 import { countersOf, readDeviceTable } from './counters.ts'
-import { PortsExhausted } from './errors.ts'
 import { Forwarder, PROXY_DNS } from './forwarder.ts'
 import { LIST_TCP } from './inbound.ts'
 import { readLinks } from './links.ts'
@@ -28,13 +28,12 @@ export interface NetworkOptions {
   readonly log: Logger
   /** the host's current IPv4 addresses: guests may not reach the host through them */
   readonly hostAddresses: () => readonly string[]
+  /** absent: what the kernel has */
+  readonly bridgeRoom?: BridgeRoom
 }
 
 /** A guest that has, or is to have, a TAP. */
 export interface Port extends AddressRecord { readonly spec: PortSpec }
-
-// BR_MAX_PORTS of the kernel is 1024, and the first number is not used.
-const MAX_PORTS = 1023
 
 export class Network {
   readonly inside: NetworkTools
@@ -43,6 +42,7 @@ export class Network {
   readonly #forwarder: Forwarder
   /** the egress proxy's own, so that its queries do not wait behind guests' */
   readonly #proxyForwarder: Forwarder
+  readonly #bridges: Bridges
   readonly #locks = createLocks()
   readonly #ports = new Map<string, Port>()
   /** by instance */
@@ -61,6 +61,7 @@ export class Network {
     this.#options = options
     this.inside = createTools(commands, { name: settings.namespace, path: settings.namespacePath })
     this.#outside = createTools(commands)
+    this.#bridges = new Bridges(this.inside, settings.gatewayMac, options.bridgeRoom)
     this.#forwarder = new Forwarder({ ...options, audience: 'guests' })
     this.#proxyForwarder = new Forwarder({ ...options, audience: 'proxy' })
   }
@@ -94,7 +95,8 @@ export class Network {
       await this.#settleRules()
       await removeStrays(this.inside, links, ports)
       await openBridge(this.inside)
-      await repairPorts(this.inside, links, ports, this.#suspended)
+      await this.#bridges.settle(links, ports)
+      await repairPorts(this.inside, links, ports, { suspended: this.#suspended, bridges: this.#bridges })
       const device = this.#device = await settleUplink(settings, this.inside, this.#outside)
       await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(device !== undefined)))
       this.#isSettled = true
@@ -103,10 +105,10 @@ export class Network {
 
   async plug (port: Port): Promise<void> {
     await this.#locks.share('network', async () => {
-      if (this.#ports.size >= MAX_PORTS) throw PortsExhausted(MAX_PORTS)
+      const bridge = await this.#bridges.take(port.instanceId)
       this.#ports.set(port.instanceId, port)
       try {
-        const lines = createLines(port, port.spec, port.spec.uid ?? process.getuid?.() ?? 0)
+        const lines = createLines(port, port.spec, port.spec.uid ?? process.getuid?.() ?? 0, bridge)
         await this.#applyRules(renderAdmission(guestOf(port)))
         await this.inside.ip(lines.ip)
         await Promise.all([this.inside.bridge(lines.bridge), this.inside.tc(lines.tc)])
@@ -233,13 +235,14 @@ export class Network {
     try {
       await this.#applyRules(renderExpulsion(guestOf(port)))
       // No packet of the guest passes any more, so the order of the rest does not matter.
-      await Promise.all([this.#removeLinks(port), endConnections(this.inside, port.ip)])
+      await Promise.all([this.#removeLinks(port), this.inside.bridgeEach(this.#bridges.forgetLines(port)), endConnections(this.inside, port.ip)])
     } catch (error) {
       if (await this.exists()) throw error
       // Somebody has removed the namespace, and with it everything in it.
       this.#isSettled = false
     }
     this.#ports.delete(port.instanceId)
+    this.#bridges.giveBack(port.instanceId)
     this.#suspended.delete(port.instanceId)
   }
 

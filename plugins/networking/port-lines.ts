@@ -1,5 +1,5 @@
 // The lines of ip, bridge and tc that make one guest's TAP, and those that remove it. No I/O.
-import { BRIDGE, shaperOf, tapOf } from './names.ts'
+import { BRIDGE, downOf, shaperOf, tapOf } from './names.ts'
 import type { AddressRecord, PortSpec } from './repository.ts'
 
 const LATENCY = '50ms'
@@ -11,21 +11,26 @@ const BURST_SECONDS = 0.02
 export interface PortLines { readonly ip: readonly string[], readonly bridge: readonly string[], readonly tc: readonly string[] }
 
 /** @param uid owner of the TAP: nobody else, save root, may open it */
-export function createLines ({ instanceId, ip, mac }: AddressRecord, { limits }: PortSpec, uid: number): PortLines {
+export function createLines ({ instanceId, ip, mac }: AddressRecord, { limits }: PortSpec, uid: number, bridge: string): PortLines {
   const tap = tapOf(instanceId)
   return {
     ip: [
       `tuntap add dev ${tap} mode tap user ${uid}`,
-      `link set dev ${tap} master ${BRIDGE}`,
+      `link set dev ${tap} master ${bridge}`,
       ...limits.uploadBps === undefined ? [] : [`link add ${shaperOf(instanceId)} type ifb`],
       ...settleLines({ instanceId, ip, mac }),
       ...limits.uploadBps === undefined ? [] : [`link set dev ${shaperOf(instanceId)} up`],
       // No packet passes before a VMM opens the TAP, which comes after all of this.
       `link set dev ${tap} up`
     ],
-    bridge: [`fdb replace ${mac} dev ${tap} master static`],
+    bridge: findLines({ instanceId, mac }, bridge),
     tc: shapingLines(instanceId, limits)
   }
+}
+
+/** By which a guest's frames find its TAP: the first bridge has to know which further one they are for. */
+function findLines ({ instanceId, mac }: Pick<AddressRecord, 'instanceId' | 'mac'>, bridge: string): string[] {
+  return [tapOf(instanceId), ...bridge === BRIDGE ? [] : [downOf(bridge)]].map((port) => `fdb replace ${mac} dev ${port} master static`)
 }
 
 /** Settings of an existing TAP. Can be repeated. */
@@ -47,20 +52,21 @@ interface Repair {
   readonly hasShaper: boolean
   /** whether the TAP must be down */
   readonly isDown: boolean
+  readonly bridge: string
 }
 
 /** Repairs an existing TAP. */
-export function repairLines (address: AddressRecord, { limits }: PortSpec, { hasShaper, isDown }: Repair): PortLines {
-  const { instanceId, mac } = address
+export function repairLines (address: AddressRecord, { limits }: PortSpec, { hasShaper, isDown, bridge }: Repair): PortLines {
+  const { instanceId } = address
   const shaper = shaperOf(instanceId)
   return {
     ip: [
-      `link set dev ${tapOf(instanceId)} master ${BRIDGE}`,
+      `link set dev ${tapOf(instanceId)} master ${bridge}`,
       ...settleLines(address),
       ...limits.uploadBps === undefined ? [] : [...hasShaper ? [] : [`link add ${shaper} type ifb`], `link set dev ${shaper} up`],
       ...stateLines(instanceId, isDown ? 'down' : 'up')
     ],
-    bridge: [`fdb replace ${mac} dev ${tapOf(instanceId)} master static`],
+    bridge: findLines(address, bridge),
     tc: shapingLines(instanceId, limits)
   }
 }

@@ -1,7 +1,7 @@
 // The firewall inside the namespace, as text for nft. There is one set of rules for all guests; guests differ only in elements of sets.
 import { INTERNAL_V4, METADATA_V4 } from '../../proxy/contract/ranges.ts'
 import type { EgressMode, InboundPort } from './contract.ts'
-import { BRIDGE, UPLINK } from './names.ts'
+import { BRIDGE, DOWN_LINKS, UPLINK, UP_LINKS } from './names.ts'
 import type { Redirects } from './redirects.ts'
 import type { Settings } from './settings.ts'
 import { MEDIATED_MODES } from '../../proxy/contract/modes.ts'
@@ -120,6 +120,9 @@ function bridgeTable ({ gateway, gatewayMac }: Settings, { senders }: Elements):
     type filter hook prerouting priority -300; policy drop;
     ether type ip ether daddr ${gatewayMac} iifname . ether saddr . ip saddr @senders accept
     ether type arp ether daddr { ff:ff:ff:ff:ff:ff, ${gatewayMac} } arp htype 1 arp ptype ip arp hlen 6 arp plen 4 arp daddr ip ${gateway} iifname . ether saddr . arp saddr ip @senders iifname . arp saddr ether . arp saddr ip @senders accept
+    # Between the bridges: what a guest sends was judged where it came from, and what comes down is the gateway's.
+    iifname "${DOWN_LINKS}" accept
+    iifname "${UP_LINKS}" accept
   }
   chain upward {
     # Frames to 01:80:c2:00:00:0X come this way and not through the chain above.
@@ -128,6 +131,9 @@ function bridgeTable ({ gateway, gatewayMac }: Settings, { senders }: Elements):
   }
   chain across {
     type filter hook forward priority -300; policy drop;
+    # Further bridges only pass frames between their guests and the first one, which passes none.
+    iifname "${UP_LINKS}" accept
+    oifname "${UP_LINKS}" accept
   }
 }`
 }

@@ -13,6 +13,7 @@ export interface NetworkTools {
   /** What `ip -json` prints. */
   query (args: readonly string[]): Promise<unknown>
   bridge (lines: readonly string[]): Promise<void>
+  bridgeEach (lines: readonly string[]): Promise<void>
   tc (lines: readonly string[]): Promise<void>
   /** One transaction. */
   nft (text: string): Promise<void>
@@ -33,22 +34,24 @@ export function createTools (commands: HostCommands, namespace?: { readonly name
   const batch = async (file: string, lines: readonly string[]): Promise<void> => {
     if (lines.length > 0) await run(file, [...inside, '-batch', '-'], `${lines.join('\n')}\n`)
   }
+  const batchEach = async (file: string, lines: readonly string[]): Promise<void> => {
+    if (lines.length === 0) return
+    try {
+      await run(file, [...inside, '-force', '-batch', '-'], `${lines.join('\n')}\n`)
+    } catch (error) {
+      // 1 for a line that the tool refuses, 2 for one that the kernel does.
+      if (!exitedWith(error, 1) && !exitedWith(error, 2)) throw error
+    }
+  }
   return {
     async ip (lines) { await batch('ip', lines) },
-    async ipEach (lines) {
-      if (lines.length === 0) return
-      try {
-        await run('ip', [...inside, '-force', '-batch', '-'], `${lines.join('\n')}\n`)
-      } catch (error) {
-        // 1 for a line that ip refuses, 2 for one that the kernel does.
-        if (!exitedWith(error, 1) && !exitedWith(error, 2)) throw error
-      }
-    },
+    async ipEach (lines) { await batchEach('ip', lines) },
     async query (args) {
       const text = await run('ip', [...inside, '-json', ...args])
       return text.trim() === '' ? [] : JSON.parse(text) as unknown
     },
     async bridge (lines) { await batch('bridge', lines) },
+    async bridgeEach (lines) { await batchEach('bridge', lines) },
     async tc (lines) { await batch('tc', lines) },
     async nft (text) { await enter('nft', ['-f', '-'], text) },
     async sysctl (values, missing) {

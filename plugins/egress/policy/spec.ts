@@ -10,7 +10,7 @@ import { checkValue, sourcesOf } from '../validate/values.ts'
 
 type Variables = Readonly<Record<string, string>>
 
-/** 64 MiB for a whole revision, divided by 1,023 VMs, the most that a host's bridge has */
+/** 64 MiB for a whole revision, divided by 1,023 VMs: when there are more of them, not all can have the largest */
 const MAX_POLICY_BYTES = 60_000
 
 /** @throws InvalidRequest naming the field's path, never a value */

@@ -36,7 +36,7 @@ export function createAddress (context: BaseContext): InstancePart {
       const { enabled, ...limits } = spec.network
       const plug = async (): Promise<NetworkPort> => await network.plug(id, user?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(instance))
       const { namespace, tap } = await plug().catch(async (error: unknown) => {
-        // The bridge may be full of TAPs of kept VMs.
+        // The bridges may be full of TAPs of kept VMs.
         if (!isShortage(error) || !await context.kept.endOldest('room')) throw error
         return await plug()
       })

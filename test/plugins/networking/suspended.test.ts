@@ -58,7 +58,7 @@ t.test('a suspended guest is unplugged and plugged like any other, and one whose
 
 t.test('a repair of the network leaves a TAP down that is to be down', async (t) => {
   const address = { instanceId: 'a', ip: '10.0.0.2', mac: '02:00:00:00:00:01', position: 2, spec: undefined, changing: false }
-  const lines = (isDown: boolean): readonly string[] => repairLines(address, { egress: 'none', limits: {} }, { hasShaper: false, isDown }).ip
+  const lines = (isDown: boolean): readonly string[] => repairLines(address, { egress: 'none', limits: {} }, { hasShaper: false, isDown, bridge: 'berth0' }).ip
   t.equal(lines(true).at(-1), `link set dev ${tapOf('a')} down`)
   t.equal(lines(false).at(-1), `link set dev ${tapOf('a')} up`)
 })

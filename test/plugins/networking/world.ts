@@ -20,6 +20,7 @@ import { hasCode } from '../../../core/errors/system-code.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { createProcessRegister } from '../../../core/process/register.ts'
+import type { BridgeRoom } from '../../../plugins/networking/bridges.ts'
 import type { NetworkAddress, NetworkPort } from '../../../plugins/networking/contract.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { AddressRepository } from '../../../plugins/networking/repository.ts'
@@ -80,9 +81,11 @@ export class World {
   readonly #abandoned = new Set<Networking>()
   #guests = 0
   hostAddresses: readonly string[] = []
+  readonly bridgeRoom: BridgeRoom | undefined
 
-  constructor (folder: string) {
+  constructor (folder: string, bridgeRoom: BridgeRoom | undefined) {
     this.folder = folder
+    this.bridgeRoom = bridgeRoom
     this.commands = { run: async (file, args, options) => await this.real.run('nsenter', [`--net=/run/netns/${this.host}`, file, ...args], options) }
   }
 
@@ -170,7 +173,7 @@ export class World {
     this.later(async () => { await database.destroy() })
     const settings = resolveSettings(configOf({ namespace: this.namespace, ...config }), { dataDir: this.folder, hostId })
     const network = new Networking({
-      settings, commands, processes: createProcessRegister(), log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr)
+      settings, commands, processes: createProcessRegister(), log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr), ...this.bridgeRoom === undefined ? {} : { bridgeRoom: this.bridgeRoom }
     })
     this.later(async () => { if (!this.#abandoned.has(network)) await network.close(true) })
     await network.open()
@@ -270,9 +273,16 @@ export class World {
   }
 }
 
-/** A world that ends with the test. */
-export async function createWorld (t: Pick<Test, 'teardown'>): Promise<World> {
-  const world = new World(await mkdtemp(join(tmpdir(), 'berth-net-')))
+/** Where two guests are that are plugged one after the other, by what is said of the room on bridges. What holds for guests must hold in each. */
+export const PLACES: Readonly<Record<string, BridgeRoom | undefined>> = {
+  'on the first bridge': undefined,
+  'on a further bridge': { first: 0, further: 100, bridges: 1 },
+  'on two bridges': { first: 1, further: 1, bridges: 9 }
+}
+
+/** A world that ends with the test. @param bridgeRoom absent: the real one */
+export async function createWorld (t: Pick<Test, 'teardown'>, bridgeRoom?: BridgeRoom): Promise<World> {
+  const world = new World(await mkdtemp(join(tmpdir(), 'berth-net-')), bridgeRoom)
   // A test that is asked to end has no teardown.
   const interrupted = (): void => { void world.end().finally(() => process.exit(1)) }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, interrupted)
