@@ -39,19 +39,19 @@ export async function create (context: Context, request: InstanceRequest, worker
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
-  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
-  if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
+  const { instance, way } = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
+  if (shape !== undefined) context.templates.want(shape, spec.overlayBytes, way)
   return instance
 }
 
-async function make (context: Context, creation: Creation): Promise<LiveInstance> {
+async function make (context: Context, creation: Creation): Promise<{ readonly instance: LiveInstance, readonly way: CreateWay }> {
   const { instance, session, way } = await createFromSpare(context, creation) ?? await createAnew(context, creation)
   context.instances.add(instance)
   attach(context, instance, session)
   watchLife(context, instance)
   context.ways.made(way)
   await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${creation.steps.text()}`, context.log)
-  return instance
+  return { instance, way }
 }
 
 const WAYS: Readonly<Record<CreateWay, string>> = { spare: 'from a spare VM', clone: 'from a template', boot: 'by a boot' }

@@ -4,6 +4,7 @@ import type { GuestLink } from '../../guest/contract.ts'
 import type { Connection } from '../parts/connection.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
+import type { CreateWay } from './metrics.ts'
 import type { TemplateFiles } from './paths.ts'
 
 /** The part of an instance's spec that its VM is built from. */
@@ -99,8 +100,8 @@ export interface Templates {
   list (): TemplateFacts[]
   /** Removes a template with its spare VMs, once nobody uses it; false when there is none. The next VM of its shape that is wanted makes it anew. */
   remove (key: string): Promise<boolean>
-  /** Plans what is missing so that the next VM of this shape comes up quickly. */
-  want (shape: Shape, overlayBytes: number): void
+  /** Plans what is missing so that the next VM of this shape comes up quickly. @param way how the last one did */
+  want (shape: Shape, overlayBytes: number, way: CreateWay): void
   /** Gives up a VM of the server's own, so that an instance can have its user. False when there is none. */
   giveUpOne (): Promise<boolean>
   count (): { readonly templates: number, readonly spares: number }

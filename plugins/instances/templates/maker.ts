@@ -7,6 +7,7 @@ import type { BaseContext } from '../context.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
 import { sharesMemory } from '../memory-image/sharing.ts'
 import { buildTemplate } from './build.ts'
+import type { Demand } from './demand.ts'
 import type { Idle } from './idle.ts'
 import type { TemplatePaths } from './paths.ts'
 import type { SparePool } from './pool.ts'
@@ -23,6 +24,7 @@ export interface MakerParts {
   readonly paths: TemplatePaths
   readonly store: TemplateStore
   readonly pool: SparePool
+  readonly demand: Demand
   readonly idle: Idle
   readonly queue: JobQueue
 }
@@ -138,9 +140,11 @@ export class TemplateMaker {
     }
   }
 
+  /** After a burst of creates as many as it would have taken. */
   #wantsSpare (key: string): boolean {
-    const { context: { settings: { templates } }, pool } = this.#parts
-    return this.#replaces && pool.count(key) < Math.min(templates.spares, templates.maxSpares)
+    const { context: { settings: { templates } }, pool, demand } = this.#parts
+    const wanted = templates.spares === 0 ? 0 : Math.max(templates.spares, demand.of(key))
+    return this.#replaces && pool.count(key) < Math.min(wanted, templates.maxSpares)
   }
 
   async #makeSpare (source: SpareSource, overlayBytes: number, signal: AbortSignal): Promise<Spare | undefined> {

@@ -4,6 +4,7 @@ import { removeTree } from '../../../core/fs/durable.ts'
 import type { Jobs } from '../../../core/contracts/services.ts'
 import type { BaseContext } from '../context.ts'
 import type { Shape, Templates } from './contract.ts'
+import { createDemand } from './demand.ts'
 import { TemplateMaker } from './maker.ts'
 import { templatePaths, type TemplatePaths } from './paths.ts'
 import { createSparePool, type SparePool } from './pool.ts'
@@ -18,7 +19,8 @@ export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
   const pool = createSparePool(spareIdleMs, context.log)
   const idle = createIdle(context.events, context.instances)
   const queue = jobs.queue('templates', { concurrency: 1 })
-  const maker = new TemplateMaker({ context, paths, store, pool, idle, queue })
+  const demand = createDemand(spareIdleMs)
+  const maker = new TemplateMaker({ context, paths, store, pool, demand, idle, queue })
   const findShape = createShapeFinder(context, store)
   return {
     open: async () => { await open(enabled, paths, store) },
@@ -39,7 +41,11 @@ export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
       for (let spare = pool.take(key); spare !== undefined; spare = pool.take(key)) await spare.end()
       return true
     },
-    want: (shape, overlayBytes) => { maker.want(shape, overlayBytes) },
+    want (shape, overlayBytes, way) {
+      // Without a template there could be no spare VM.
+      if (way !== 'boot') demand.note(shape.key, way === 'spare')
+      maker.want(shape, overlayBytes)
+    },
     giveUpOne: async () => await pool.endOldest() || await maker.interrupt(),
     count: () => ({ templates: store.all().length, spares: pool.size })
   }
