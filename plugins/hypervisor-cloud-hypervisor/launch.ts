@@ -2,11 +2,11 @@
 import { chown, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MemoryImage, RestoreOptions, VmDisk, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
-import { LaunchFailed, SpecInvalid } from '../../core/library/vmm/errors.ts'
+import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import type { ImageFacts } from '../../core/library/vmm/handle.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
 import type { LaunchOptions } from '../../core/library/vmm/rest-driver.ts'
-import { bringUp, checkImageFiles, send, sendToRestore, type RestRequest } from '../../core/library/vmm/rest-launch.ts'
+import { bringUp, checkImageFiles, checkKernel, send, sendToRestore, type RestRequest } from '../../core/library/vmm/rest-launch.ts'
 import type { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
@@ -60,11 +60,6 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     await rm(join(folder.path, RESTORED), { recursive: true })
     await dropKernel(folder)
   }, signal)
-}
-
-/** Cloud Hypervisor's error would name only the links. */
-async function checkKernel ({ kernel: { path, initrd } }: VmSpec): Promise<void> {
-  for (const file of [path, initrd]) await stat(file).catch((error: unknown) => { throw LaunchFailed.from(error, error instanceof Error ? error.message : String(error)) })
 }
 
 /** Cloud Hypervisor answers a guest's reset by booting it again from these files. Without them it ends, as it must when the guest has ended. */

@@ -6,7 +6,7 @@ import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import type { ImageFacts } from '../../core/library/vmm/handle.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
 import type { LaunchOptions } from '../../core/library/vmm/rest-driver.ts'
-import { bringUp, checkImageFiles, send, sendToRestore } from '../../core/library/vmm/rest-launch.ts'
+import { bringUp, checkImageFiles, checkKernel, send, sendToRestore } from '../../core/library/vmm/rest-launch.ts'
 import type { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
@@ -18,6 +18,7 @@ import { clientOf, createVm, folderOf } from './vm.ts'
 export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal): Promise<RestVm> {
   checkSpec(spec)
   signal?.throwIfAborted()
+  await checkKernel(spec)
   const facts = await factsOf(spec, options)
   return await start(spec, options, facts, async (_, client) => { await send(client, bootRequests(spec), options.timeoutMs, signal) }, signal)
 }

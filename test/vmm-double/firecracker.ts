@@ -2,6 +2,7 @@
 // usage, as Firecracker's own: firecracker --version | --no-api … --config-file FILE | --api-sock SOCKET --enable-pci [--level LEVEL]
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { hasCode } from '../../core/errors/system-code.ts'
 import type { SavedGuest } from '../hypervisor-fake/script.ts'
 import { FIRECRACKER_RULES } from './firecracker-rules.ts'
 import { GuestSide } from './guest-side.ts'
@@ -57,7 +58,8 @@ function obey (call: string, name: string, body: Record<string, unknown>): objec
     case 'GET /version': return { firecracker_version: VERSION }
     case 'PUT /machine-config': mib = Number(body['mem_size_mib']); break
     case 'PUT /boot-source':
-      for (const field of ['kernel_image_path', 'initrd_path']) if (body[field] !== undefined) closeSync(opened(text(field), true, 'Boot source error: The kernel file cannot be opened: '))
+      mustOpen(body['kernel_image_path'], 'Boot source error: The kernel file cannot be opened: ')
+      mustOpen(body['initrd_path'], 'Boot source error: The initrd file cannot be opened due to invalid path or invalid permissions. ')
       kernel = text('boot_args')
       break
     case 'PUT /drives/*': attachDrive(name, { path: text('path_on_host'), readonly: body['is_read_only'] === true }); break
@@ -79,6 +81,16 @@ function opened (path: string, readonly: boolean, what: string): number {
     return openSync(path, readonly ? 'r' : 'r+')
   } catch (error) {
     throw new Fault(`${what}${String(error)}`)
+  }
+}
+
+/** The real one does not say which file it is either. */
+function mustOpen (path: unknown, what: string): void {
+  if (path === undefined) return
+  try {
+    closeSync(openSync(String(path), 'r'))
+  } catch (error) {
+    throw new Fault(`${what}${hasCode(error, 'ENOENT') ? 'No such file or directory (os error 2)' : 'Permission denied (os error 13)'}`)
   }
 }
 

@@ -111,6 +111,11 @@ export async function sendToRestore (...args: Parameters<typeof send>): Promise<
   await send(...args).catch((error: unknown) => { throw VmmRefused.is(error) ? RestoreFailed.from(error, error.message) : error })
 }
 
+/** Throws, and names the file, unless the guest's kernel and initial file system are there: a VMM's own error names a link, or no file. */
+export async function checkKernel ({ kernel: { path, initrd } }: VmSpec): Promise<void> {
+  for (const file of [path, initrd]) await stat(file).catch((error: unknown) => { throw LaunchFailed.from(error, error instanceof Error ? error.message : String(error)) })
+}
+
 /** Throws unless both files of an image have their original size. */
 export async function checkImageFiles (image: MemoryImage, statePath: string, memoryPath: string, memoryBytes: number): Promise<void> {
   const state = await stat(statePath)
