@@ -2,16 +2,13 @@
 // kernel and has this host's own programs, read-only, and this package. README.md says what it can do and what it cannot.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { packageRoot } from '../../core/package-root.ts'
+import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
 import { cpioArchive } from '../../plugins/guest/system/cpio.ts'
-import { downloadKernel, resolvePackage, unpackKernel } from '../../plugins/guest/system/kernel-package.ts'
 import { initrdEntries } from './initrd.ts'
-import { imageOfPackage } from './package-image.ts'
+import { hostKernel } from './kernel.ts'
+import { imageOfDependencies, imageOfPackage } from './package-image.ts'
 
-/** `linux-image-cloud-amd64`, which guests run, has neither vfio nor 9p. */
-const KERNEL_PACKAGE = 'linux-image-amd64'
 const STEP_TIMEOUT_MS = 120_000
 const IOMMU = ['-device', 'intel-iommu,intremap=on,caching-mode=on']
 /** The last words of a kernel that dies, and of one that is about to (an oops is made a panic below). */
@@ -51,9 +48,7 @@ export async function runOnHost (options: HostOptions): Promise<HostRun> {
   const commands = createHostCommands()
   const share = join(folder, 'share')
   await mkdir(share, { recursive: true })
-  const found = await resolvePackage(commands, KERNEL_PACKAGE)
-  const { image, modules } = await unpackKernel(commands, await downloadKernel(commands, found, join(packageRoot, '.cache/packages')), join(share, 'kernel'))
-  await commands.run('depmod', ['-b', join(modules, '../../..'), basename(modules)], { timeoutMs: STEP_TIMEOUT_MS })
+  const { image, modules } = await hostKernel(commands)
   await writeFile(join(share, 'script.sh'), script)
   await chmod(join(share, 'script.sh'), 0o755)
   const packageImage = join(folder, 'package.erofs')
@@ -63,7 +58,7 @@ export async function runOnHost (options: HostOptions): Promise<HostRun> {
   await mkdir(contents, { recursive: true })
   await commands.run('mkfs.erofs', ['--quiet', dataImage, contents], { timeoutMs: STEP_TIMEOUT_MS })
   const initrd = join(folder, 'initrd')
-  await writeFile(initrd, cpioArchive(await initrdEntries(modules, modules.slice(share.length), folder)))
+  await writeFile(initrd, cpioArchive(await initrdEntries(modules, folder)))
   const console = join(folder, 'console')
   const drive = (file: string): string[] => ['-drive', `file=${file},format=raw,if=virtio,readonly=on`]
   const shared = (path: string, tag: string, how = ''): string[] => ['-virtfs', `local,path=${path},${how}security_model=none,mount_tag=${tag},multidevs=remap`]
@@ -75,7 +70,7 @@ export async function runOnHost (options: HostOptions): Promise<HostRun> {
     ...iommu ? IOMMU : [],
     // On a busy host the kernel sees too few interrupts of its timer while it counts them, and takes it for broken.
     '-kernel', image, '-initrd', initrd, '-append', `console=ttyS0 quiet ${iommu ? 'intel_iommu=on ' : ''}panic=-1 oops=panic mitigations=off no_timer_check`,
-    ...shared('/', 'root', 'readonly=on,'), ...shared(share, 'share'), ...drive(packageImage), ...drive(dataImage), ...devices
+    ...shared('/', 'root', 'readonly=on,'), ...shared(share, 'share'), ...drive(packageImage), ...drive(await imageOfDependencies(commands)), ...drive(dataImage), ...devices
   ], { timeoutMs, ...signal === undefined ? {} : { signal } })
   const ended = await qemu.then(() => 'ended with the machine', (error: unknown) => `failed: ${String(error)}`)
   const said = existsSync(console) ? await readFile(console, 'utf8') : ''

@@ -12,20 +12,20 @@ const BOOT_MODULES = ['virtio_pci', 'virtio_blk', '9pnet_virtio', '9p', 'erofs',
 /** What erofs asks older kernels for by the name of an algorithm, so that no module says that it needs it. It is loaded first, where there is one. */
 const CHECKSUM_MODULE = 'crc32c_generic'
 
-/** @param modulesInShare where the machine finds the modules in what it shares with this host */
-export async function initrdEntries (modules: string, modulesInShare: string, scratch: string): Promise<readonly CpioEntry[]> {
+/** @param modules where this host has the modules */
+export async function initrdEntries (modules: string, scratch: string): Promise<readonly CpioEntry[]> {
   const folder = await openModules(createHostCommands(), modules, scratch)
   const loaded: KernelModule[] = []
   for (const name of [CHECKSUM_MODULE].filter(folder.has).concat(BOOT_MODULES)) await folder.add(name, loaded)
   return [
-    ...['bin', 'dev', 'proc', 'sys', 'modules', 'lower', 'data', 'package', 'upper', 'root'].map((path): CpioEntry => ({ path, kind: 'dir', mode: 0o755 })),
+    ...['bin', 'dev', 'proc', 'sys', 'modules', 'lower', 'data', 'package', 'dependencies', 'upper', 'root'].map((path): CpioEntry => ({ path, kind: 'dir', mode: 0o755 })),
     { path: 'bin/busybox', kind: 'file', mode: 0o755, content: await readFile(BUSYBOX) },
     ...loaded.map(({ content }, index): CpioEntry => ({ path: `modules/${String(index).padStart(2, '0')}.ko`, kind: 'file', mode: 0o644, content })),
-    { path: 'init', kind: 'file', mode: 0o755, content: Buffer.from(init(dirname(modulesInShare))) }
+    { path: 'init', kind: 'file', mode: 0o755, content: Buffer.from(init(dirname(modules))) }
   ]
 }
 
-function init (modulesInShare: string): string {
+function init (modulesHere: string): string {
   return `#!/bin/busybox sh
 B=/bin/busybox
 $B mount -t devtmpfs none /dev
@@ -43,10 +43,11 @@ over /lower /root root
 $B mount -t tmpfs none /root/run
 $B mkdir -p /root/run/share /root/run/data /root/run/netns /root/lib/modules
 $B mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 share /root/run/share
-$B mount --bind /root/run/share${modulesInShare} /root/lib/modules
+$B mount --bind '/lower${modulesHere}' /root/lib/modules
 $B mount -t erofs -o ro /dev/vda /package
-over /package '/root${packageRoot}' package
-$B mount -t erofs -o ro /dev/vdb /data
+$B mount -t erofs -o ro /dev/vdb /dependencies
+over /package:/dependencies '/root${packageRoot}' package
+$B mount -t erofs -o ro /dev/vdc /data
 over /data /root/run/data data
 for folder in dev proc sys; do $B mount --move /$folder /root/$folder; done
 exec $B switch_root /root /bin/sh -c 'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/run

@@ -1,10 +1,12 @@
-// This package on a disk: its thousands of small files would each take the machine several messages to this host.
+// This package on disks: its thousands of small files would each take the machine several messages to this host.
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { kept } from './kept.ts'
 
 const TIMEOUT_MS = 120_000
 const COMPILED = ['cli', 'core', 'node_modules', 'plugins', 'proxy', 'setup', 'test']
@@ -20,19 +22,36 @@ const NOT_LOADED = ['typescript']
 interface Locked { readonly dev?: boolean, readonly dependencies?: Readonly<Record<string, string>>, readonly peerDependencies?: Readonly<Record<string, string>> }
 type Packages = Readonly<Record<string, Locked>>
 
-/** Makes the image, by way of the folder `staging`. */
+/** Makes an image of what is compiled, by way of the folder `staging`. */
 export async function imageOfPackage (commands: HostCommands, staging: string, image: string): Promise<void> {
-  const { packages }: { packages: Packages } = JSON.parse(await readFile(join(packageRoot, 'node_modules/.package-lock.json'), 'utf8'))
+  const compiled = relative(packageRoot, fileURLToPath(new URL('../..', import.meta.url)))
+  await imageOf(commands, ['package.json', GUEST, ...COMPILED.map((name) => join(compiled, name)).filter((path) => existsSync(join(packageRoot, path)))], staging, image)
+}
+
+/** The image of all that is not of this package itself, and is made once for a checkout: npm's packages, and the guests' systems. */
+export async function imageOfDependencies (commands: HostCommands): Promise<string> {
+  const lock = await readFile(join(packageRoot, 'node_modules/.package-lock.json'), 'utf8')
+  const paths = [...await systems(), ...packagesOf(lock)]
+  const key = createHash('sha256').update(lock).update(paths.join('\n')).digest('hex').slice(0, 16)
+  return await kept(`dependencies-${key}.erofs`, async (path) => { await imageOf(commands, paths, `${path}.staging`, path) })
+}
+
+async function imageOf (commands: HostCommands, paths: readonly string[], staging: string, image: string): Promise<void> {
+  try {
+    await mkdir(staging)
+    await commands.run('cp', ['--archive', '--parents', '--target-directory', staging, ...paths], { cwd: packageRoot, timeoutMs: TIMEOUT_MS })
+    await commands.run('mkfs.erofs', ['--quiet', image, staging], { timeoutMs: TIMEOUT_MS })
+  } finally {
+    await rm(staging, { recursive: true, force: true })
+  }
+}
+
+/** The packages that the server needs, and tests. */
+function packagesOf (lock: string): string[] {
+  const { packages }: { packages: Packages } = JSON.parse(lock)
   const needed = new Set(Object.entries(packages).filter(([, { dev }]) => dev !== true).map(([path]) => path))
   for (const name of FOR_TESTS) addWithDependencies(packages, `node_modules/${name}`, needed)
-  const present = [...needed].filter((path) => existsSync(join(packageRoot, path)))
-  const compiled = relative(packageRoot, fileURLToPath(new URL('../..', import.meta.url)))
-  await mkdir(staging)
-  await commands.run('cp', [
-    '--archive', '--parents', '--target-directory', staging, 'package.json', GUEST, ...await systems(), ...outermost(present), ...COMPILED.map((name) => join(compiled, name)).filter((path) => existsSync(join(packageRoot, path)))
-  ], { cwd: packageRoot, timeoutMs: TIMEOUT_MS })
-  await commands.run('mkfs.erofs', ['--quiet', image, staging], { timeoutMs: TIMEOUT_MS })
-  await rm(staging, { recursive: true })
+  return outermost([...needed].filter((path) => existsSync(join(packageRoot, path))))
 }
 
 async function systems (): Promise<string[]> {

@@ -116,6 +116,11 @@ export interface UnpackedKernel {
 
 export async function unpackKernel (commands: HostCommands, files: readonly string[], folder: string, signal?: AbortSignal): Promise<UnpackedKernel> {
   for (const file of files) await commands.run('dpkg-deb', ['-x', file, folder], { signal })
+  return await findKernel(folder)
+}
+
+/** The kernel in a folder that packages were unpacked to. */
+export async function findKernel (folder: string): Promise<UnpackedKernel> {
   const boot = await listFolder(join(folder, 'boot'))
   // Debian 13 and later have no /lib of their own, and since Linux 7.2 the kernel is in the folder of its modules.
   for (const root of ['lib/modules', 'usr/lib/modules']) {
@@ -125,7 +130,7 @@ export async function unpackKernel (commands: HostCommands, files: readonly stri
       if ((await listFolder(modules)).includes('vmlinuz')) return { image: join(modules, 'vmlinuz'), modules }
     }
   }
-  throw KernelUnavailable(`${files.join(', ')}: no kernel with its modules in there`)
+  throw KernelUnavailable(`${folder}: no kernel with its modules in there`)
 }
 
 async function apt (commands: HostCommands, args: readonly string[], options: { readonly cwd?: string, readonly signal?: AbortSignal | undefined }): Promise<void> {
