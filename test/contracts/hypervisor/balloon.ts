@@ -1,12 +1,11 @@
 // Cases of the balloon: what a guest gives back is the host's, and it goes on with the rest, also from an image.
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Vm, VmBalloon } from '../../../core/library/hypervisor.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { memoryOf } from '../../helpers/vmm.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { facetOf, imagingOf, runAndCapture, ticking } from './image-fixture.ts'
+import { captureInto, imagingOf, runAndCapture, ticking } from './image-fixture.ts'
 
 const MIB = 2 ** 20
 const AWAY = 24 * MIB
@@ -84,18 +83,20 @@ export async function balloonCases (t: Test, fixture: HypervisorFixture): Promis
       const spec = await makeSpec(t, fixture)
       const vm = await launch(t, driver, spec)
       t.equal(vm.balloon, undefined)
-      let { image, statePath, memoryPath, tick } = await runAndCapture(t, fixture, vm, spec)
+      const { memoryPath, ...first } = await runAndCapture(t, fixture, vm, spec)
       await vm.kill()
+      let { tick } = first
+      let captured: Awaited<ReturnType<typeof captureInto>> = { ...first, memory: { path: memoryPath, sharing: 'shared' } }
       for (const name of ['second', 'third']) {
-        const back = await imagingOf(driver).restore({ ...spec, balloon: true, memory: { path: memoryPath, sharing: 'shared' } }, image, statePath)
+        const { image, statePath, memory } = captured
+        const back = await imagingOf(driver).restore({ ...spec, balloon: true, memory }, image, statePath)
         t.teardown(() => back.kill())
         t.equal(back.balloon, undefined)
         tick = await ticking(spec.files.output, tick.count)
-        statePath = join(spec.directory, name)
-        image = await facetOf(back).capture({ statePath })
+        captured = await captureInto(back, spec, name)
         await back.kill()
       }
-      t.not(image.key, await imagingOf(driver).key({ ...spec, balloon: true }), 'and no new VM is taken for one of it')
+      t.not(captured.image.key, await imagingOf(driver).key({ ...spec, balloon: true }), 'and no new VM is taken for one of it')
     })
   })
 }

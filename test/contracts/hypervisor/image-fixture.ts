@@ -80,6 +80,15 @@ export async function captureHere (t: Test, fixture: HypervisorFixture, vm: Vm, 
   return { spec: spec.memory === undefined ? spec : { ...spec, memory: { ...spec.memory, path: memoryPath } }, image, statePath, memoryPath, tick, bootId }
 }
 
+/** Captures a VM into its folder, whether its driver has the memory in a file already or writes it out at each capture; it can be restored from there. @param name of the new files */
+export async function captureInto (vm: Vm, spec: VmSpec, name: string): Promise<{ readonly image: MemoryImage, readonly statePath: string, readonly memory: VmMemoryFile }> {
+  const [statePath, written] = [join(spec.directory, `${name}-state`), join(spec.directory, `${name}-memory`)]
+  const image = await facetOf(vm).capture({ statePath, memoryPath: written })
+  const path = facetOf(vm).memoryFile ?? written
+  await own(spec, path)
+  return { image, statePath, memory: { path, sharing: 'shared' } }
+}
+
 /**
  * Boots one for all cases that are not about booting: an emulated boot takes two seconds of processor time, a restore a fifth of that. Undefined where nothing is gained by it
  * (KVM, a double) or a driver makes no images.

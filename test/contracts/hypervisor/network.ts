@@ -6,7 +6,7 @@ import type { MemoryImage, Vm, VmNetwork, VmSpec } from '../../../core/library/h
 import type { GuestLink } from '../../../plugins/guest/contract.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { facetOf, imagingOf, sharedSpec, ticking } from './image-fixture.ts'
+import { captureInto, facetOf, imagingOf, sharedSpec, ticking } from './image-fixture.ts'
 import { echoInGuest, echoOutside, GATEWAY, guestRun, TestNetwork } from './network-fixture.ts'
 
 const USER = { uid: 61_004, gid: 61_004 }
@@ -74,11 +74,10 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const { nonce } = await ticking(spec.files.output)
     for (const [turn, index] of ([0, 2] as const).entries()) {
       await link.sleep()
-      const statePath = join(spec.directory, `state-${turn}`)
-      const image = await facetOf(vm).capture({ statePath })
+      const { image, statePath, memory } = await captureInto(vm, spec, `turn-${turn}`)
       await vm.kill()
       await network.remove(spec.network)
-      spec = { ...spec, network: await network.tap(USER.uid, MACS[index]) }
+      spec = { ...spec, memory, network: await network.tap(USER.uid, MACS[index]) }
       t.equal(await imagingOf(driver).key(spec), image.key)
       const { count } = await ticking(spec.files.output)
       vm = await imagingOf(driver).restore(spec, image, statePath)

@@ -6,7 +6,7 @@ import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { makeExt4 } from '../../../core/library/ext4.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { facetOf, sharedSpec } from './image-fixture.ts'
+import { captureInto, sharedSpec } from './image-fixture.ts'
 import { vmmOf } from './vmm.ts'
 
 const MIB = 2 ** 20
@@ -114,10 +114,9 @@ async function imageCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     await link.mount(mountOf(disk, '/volume'))
     await link.put({ path: '/volume/word', type: 'dir', mode: 0o700 }).result
     await link.sleep()
-    const statePath = join(spec.directory, 'state')
-    const image = await facetOf(vm).capture({ statePath })
+    const { image, statePath, memory } = await captureInto(vm, spec, 'asleep')
     await vm.kill()
-    const restored = await driver.imaging.restore({ ...spec, disks: [...spec.disks, disk] }, image, statePath)
+    const restored = await driver.imaging.restore({ ...spec, memory, disks: [...spec.disks, disk] }, image, statePath)
     t.teardown(async () => { await restored.kill() })
     const again = await converse(t, fixture, restored)
     await again.wake()
