@@ -13,6 +13,8 @@ export const MEMORY = 'memory'
 export const STATE = 'state'
 /** files of a capture, until they are moved out of the folder */
 export const CAPTURED = { state: 'captured-state', memory: 'captured-memory' } as const
+/** a folder that is never there */
+export const NOWHERE = 'nowhere'
 
 /** Firecracker takes letters, digits and underscores. */
 export function driveId (id: string): string { return id.replaceAll('-', '_') }

@@ -29,6 +29,8 @@ let kernel: string | undefined
 let nic: string | undefined
 let vsock: string | undefined
 let guest: GuestSide | undefined
+/** whether the guest has been told, since it was paused last, that its connections are gone */
+let isTold = false
 const drives = new Map<string, Drive & { readonly fd: number }>()
 
 if (values.version === true) console.log(`Firecracker v${VERSION}`)
@@ -123,12 +125,15 @@ function run (saved: SavedGuest | undefined): void {
 }
 
 function setState (state: string): void {
-  if (state === 'Resumed' && status === 'Paused') guest?.reset()
+  // As the real one up to 1.16.1: without a snapshot in between it waits for ever for an answer to what the guest was not told.
+  if (state === 'Resumed' && status === 'Paused') if (isTold) guest?.reset(); else guest?.deafen()
+  if (state === 'Paused') isTold = false
   status = state === 'Paused' ? 'Paused' : 'Running'
 }
 
 function save (statePath: string, memoryPath: string): void {
   if (status !== 'Paused' || guest === undefined) throw new Fault('Create snapshot error: Cannot perform a snapshot of a running microVM')
+  isTold = true
   const { memory, ...rest } = guest.save()
   const saved: Snapshot = {
     double: 'firecracker', drives: Object.fromEntries([...drives].map(([id, { path, readonly }]) => [id, { path, readonly }])), ...nic === undefined ? {} : { nic }, vsock: vsock ?? '', mib, guest: { ...rest, memory: '' }
@@ -138,7 +143,7 @@ function save (statePath: string, memoryPath: string): void {
     writeMemory(memoryPath, mib * MIB, memory)
   } catch (error) {
     for (const path of [statePath, memoryPath]) rmSync(path, { force: true })
-    throw new Fault(`Create snapshot error: Cannot write the snapshot: ${String(error)}`)
+    throw new Fault(`Create snapshot error: Cannot perform open on the snapshot backing file: ${String(error)}`)
   }
 }
 
@@ -156,6 +161,7 @@ function load (body: Record<string, unknown>): void {
   for (const { iface_id: id } of overrides) if (id !== nic) throw new Fault(`${failed}Unknown Network Device.`)
   for (const [id, drive] of Object.entries(saved.drives)) attachDrive(id, drive)
   status = 'Paused'
+  isTold = true
   run({ ...saved.guest, memory })
   if (resume === true) setState('Resumed')
 }

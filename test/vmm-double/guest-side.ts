@@ -15,6 +15,7 @@ export class GuestSide {
   readonly #hosts = new Set<Socket>()
   readonly #ways = new Map<number, Way>()
   readonly #plain: PlainSockets | undefined
+  #isDeaf = false
 
   /** @param vsock name of the socket, which must be free @param isPaused whether the VM stands still @param onOff the guest has ended its machine @param plain absent: a port is asked for in one line */
   constructor (vsock: string, memoryBytes: number, saved: SavedGuest | undefined, isPaused: () => boolean, onOff: () => void, plain?: PlainSockets) {
@@ -26,7 +27,8 @@ export class GuestSide {
       (text) => this.#say(OUTPUT_PORT, text), off, isPaused, (text) => this.#say(REPORT_PORT, text)
     )
     this.#server = createServer((socket) => {
-      if (plain === undefined) this.#welcome(socket)
+      if (this.#isDeaf) socket.on('error', () => {}).pause()
+      else if (plain === undefined) this.#welcome(socket)
       else this.#take(socket)
     })
     this.#server.listen(vsock)
@@ -39,6 +41,12 @@ export class GuestSide {
     for (const host of this.#hosts) host.destroy()
     for (const way of this.#ways.values()) way.socket.destroy()
     this.#ways.clear()
+  }
+
+  /** From now on nothing that the host says reaches the guest. */
+  deafen (): void {
+    this.#isDeaf = true
+    for (const host of this.#hosts) host.pause()
   }
 
   close (): void {

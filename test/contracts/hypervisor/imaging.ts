@@ -10,7 +10,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, own, runAndCapture, sharedSpec, ticking } from './image-fixture.ts'
+import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, own, runAndCapture, sharedSpec, ticking, waitingVm } from './image-fixture.ts'
 import { keepingCases } from './keeping.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
 import { guestRun } from './network-fixture.ts'
@@ -93,6 +93,19 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const asked = Math.floor(Date.now() / 1000)
     const told = Number(await guestRun(again, ['date', '+%s']))
     t.ok(told >= asked - 1 && told <= Math.ceil(Date.now() / 1000) + 1, `it says ${told}, and was asked at ${asked}`)
+  })
+
+  await t.test('a guest that was paused, and not captured, is reached as before', async (t) => {
+    const { vm, spec } = await waitingVm(t, fixture, await fixture.makeDriver(), await sharedSpec(t, fixture))
+    for (const time of ['first', 'second']) {
+      await facetOf(vm).pause()
+      await facetOf(vm).resume()
+      const link = await converse(t, fixture, vm)
+      t.equal((await link.hello).phase, 'waiting', `after its ${time} pause`)
+      link.close()
+    }
+    await (await converse(t, fixture, vm)).run(workload('tick'))
+    t.ok(await ticking(spec.files.output))
   })
 
   await t.test('a VM waits while it is paused, and a captured one goes on when it is resumed', async (t) => {

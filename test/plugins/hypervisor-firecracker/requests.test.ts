@@ -1,9 +1,12 @@
 // What Firecracker is asked for, and what it is not: each trap of its API has a test here.
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
+import { VmmRefused } from '../../../core/library/vmm/errors.ts'
 import { isOlder, probeOnKvm } from '../../../core/library/vmm/kvm-probe.ts'
+import { captureOf } from '../../../plugins/hypervisor-firecracker/capture.ts'
 import { FIRECRACKER } from '../../../plugins/hypervisor-firecracker/probe.ts'
 import { bootRequests, checkSpec, limitRequests, loadRequest } from '../../../plugins/hypervisor-firecracker/spec.ts'
+import { folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
 import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { judge } from '../../vmm-double/rules.ts'
@@ -47,6 +50,22 @@ await t.test('trap, TAP name on restore: a VM that is restored has its own, and 
 
 await t.test('trap, a clone\'s files: memory and state are found under the same names in every VM\'s folder, and the guest waits until all of it is there', async (t) => {
   t.match(loadRequest({}).body, { snapshot_path: /^[^/]+$/, mem_backend: { backend_type: 'File', backend_path: /^[^/]+$/ }, resume_vm: false })
+})
+
+await t.test('trap, a pause without a snapshot: a guest goes on only once it was told that its connections are gone, or it is never reached again', async (t) => {
+  const asked: string[] = []
+  const capture = captureOf(folderOf('/vms/x'), async (method, path, body) => {
+    asked.push([path, ...Object.values(body)].join(' '))
+    t.notMatch(judge(FIRECRACKER_RULES, 'started', method, path, JSON.stringify(body)), { why: String })
+    if (JSON.stringify(body).includes('nowhere')) throw VmmRefused('Firecracker', `${method} ${path}`, 'Create snapshot error: Cannot perform open on the snapshot backing file: No such file or directory (os error 2)')
+  })
+  await capture.set('paused')
+  await capture.set('running')
+  t.same(asked.splice(0), ['/vm Paused', '/snapshot/create Full nowhere/state nowhere/memory', '/vm Resumed'], 'a snapshot that cannot be made tells it all the same')
+  await capture.set('paused')
+  await capture.write()
+  await capture.set('running')
+  t.same(asked, ['/vm Paused', '/snapshot/create Full captured-state captured-memory', '/vm Resumed'], 'one that was made has told it')
 })
 
 await t.test('trap, clock: a restore moves none of the guest\'s clocks, since its agent is told the time and a jump would end what waits', async (t) => {
