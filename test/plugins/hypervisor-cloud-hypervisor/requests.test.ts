@@ -2,10 +2,13 @@
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { isOlder, probeOnKvm, type KvmProbeOptions } from '../../../core/library/vmm/kvm-probe.ts'
+import { checkImage } from '../../../core/library/vmm/shape.ts'
 import { CLOUD_HYPERVISOR } from '../../../plugins/hypervisor-cloud-hypervisor/probe.ts'
-import { checkPlugged, checkSpec, diskConfig, restoreRequest, vmConfig } from '../../../plugins/hypervisor-cloud-hypervisor/spec.ts'
+import { DRIVER, IMAGE_VERSION } from '../../../plugins/hypervisor-cloud-hypervisor/names.ts'
+import { checkPlugged, checkSpec, diskConfig, hasBalloon, restoreRequest, shapeOf, vmConfig } from '../../../plugins/hypervisor-cloud-hypervisor/spec.ts'
 import { readState, withDiskSizes, writeState } from '../../../plugins/hypervisor-cloud-hypervisor/state.ts'
 import { CLOUD_HYPERVISOR_RULES } from '../../vmm-double/cloud-hypervisor-rules.ts'
+import { imageOf } from '../../vmm-double/image.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { judge } from '../../vmm-double/rules.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
@@ -51,6 +54,28 @@ await t.test('trap, TAP and MAC: a restored VM has its own, since its configurat
   const other = configOf({ network: { namespace: '/run/netns/y', tap: 'tap2', mac: '02:00:00:00:00:02' } })
   t.match(other, { net: [{ tap: 'tap2', mac: '02:00:00:00:00:02' }] })
   t.notMatch(Object((Object(other).net as unknown[])[0]), { host_mac: String }, 'it would be set, which needs a capability that the VMM has not')
+})
+
+await t.test('trap, addresses of the host: a TAP is left as it is, since older versions gave it an address and a mask unasked', async (t) => {
+  t.same(Object.keys(Object((configOf()['net'] as unknown[])[0])).sort(), ['id', 'mac', 'tap'])
+})
+
+await t.test('trap, the console\'s file is emptied at each start: it is Cloud Hypervisor\'s own output, which is appended to the VM\'s', async (t) => {
+  t.match(configOf(), { serial: { mode: 'Tty' }, console: { mode: 'Off' } })
+})
+
+await t.test('trap, processor and version: an image of another one is refused by its name', async (t) => {
+  const image = imageOf(DRIVER, IMAGE_VERSION, shapeOf(spec, '53.0', 'this'))
+  const check = (version: string, cpu: string): void => checkImage(image, { driver: DRIVER, version: IMAGE_VERSION }, shapeOf(spec, version, cpu))
+  t.doesNotThrow(() => check('53.0', 'this'))
+  t.throws(() => check('54.0', 'this'), { code: 'image_incompatible', message: /its vmm is "Cloud Hypervisor 53\.0", the VM's is "Cloud Hypervisor 54\.0"/ })
+  t.throws(() => check('53.0', 'other'), { code: 'image_incompatible', message: /its cpu is "this", the VM's is "other"/ })
+})
+
+await t.test('trap, memory that goes back: nothing is plugged in, which only virtio-mem could take out again, and a VM with devices of the host keeps all of its memory', async (t) => {
+  t.equal(Object(configOf()['memory']).hotplug_size, undefined)
+  t.equal(hasBalloon({ balloon: true, devices: [{ sysfs: '/sys/x' }] }), false, 'a device of the host may write to all of it')
+  t.equal(hasBalloon({ balloon: true }), true)
 })
 
 await t.test('trap, memory on demand: a restore copies all memory in before its guest runs, from a folder of the VM\'s own', async (t) => {

@@ -1,13 +1,18 @@
 // What Firecracker is asked for, and what it is not: each trap of its API has a test here.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { VmmRefused } from '../../../core/library/vmm/errors.ts'
 import { isOlder, probeOnKvm } from '../../../core/library/vmm/kvm-probe.ts'
+import { checkImage } from '../../../core/library/vmm/shape.ts'
 import { captureOf } from '../../../plugins/hypervisor-firecracker/capture.ts'
 import { FIRECRACKER } from '../../../plugins/hypervisor-firecracker/probe.ts'
-import { bootRequests, checkSpec, limitRequests, loadRequest } from '../../../plugins/hypervisor-firecracker/spec.ts'
+import { DRIVER, IMAGE_VERSION } from '../../../plugins/hypervisor-firecracker/names.ts'
+import { bootRequests, checkSpec, limitRequests, loadRequest, shapeOf } from '../../../plugins/hypervisor-firecracker/spec.ts'
 import { folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
 import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
+import { imageOf } from '../../vmm-double/image.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { judge } from '../../vmm-double/rules.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
@@ -48,7 +53,7 @@ await t.test('trap, TAP name on restore: a VM that is restored has its own, and 
   t.notOk('network_overrides' in { ...loadRequest({}).body }, 'an override of a device that the snapshot has not is refused')
 })
 
-await t.test('trap, a clone\'s files: memory and state are found under the same names in every VM\'s folder, and the guest waits until all of it is there', async (t) => {
+await t.test('trap, a clone\'s files: memory and state are found under the same names in every VM\'s folder, no process of ours has to page memory in, and the guest waits until all of it is there', async (t) => {
   t.match(loadRequest({}).body, { snapshot_path: /^[^/]+$/, mem_backend: { backend_type: 'File', backend_path: /^[^/]+$/ }, resume_vm: false })
 })
 
@@ -66,6 +71,25 @@ await t.test('trap, a pause without a snapshot: a guest goes on only once it was
   await capture.write()
   await capture.set('running')
   t.same(asked, ['/vm Paused', '/snapshot/create Full captured-state captured-memory', '/vm Resumed'], 'one that was made has told it')
+})
+
+await t.test('trap, files of a snapshot: Firecracker writes over what is there, so that is removed first, and nothing but a whole snapshot is asked for', async (t) => {
+  const directory = t.testdir({ firecracker: { 'captured-state': 'of a server that was killed', 'captured-memory': 'of it, too', other: '' } })
+  const asked: object[] = []
+  const capture = captureOf(folderOf(directory), async (_method, _path, body) => { asked.push(body) })
+  await capture.clear()
+  t.same(await readdir(join(directory, 'firecracker')), ['other'])
+  await capture.write()
+  t.match(asked, [{ snapshot_type: 'Full' }], 'differences of before 1.15 were damaged beyond 3 GiB')
+  t.match(bodyOf('/machine-config'), { track_dirty_pages: false })
+})
+
+await t.test('trap, processor and version: an image of another one is refused by its name', async (t) => {
+  const image = imageOf(DRIVER, IMAGE_VERSION, shapeOf(spec, '1.16.1', 'this'))
+  const check = (version: string, cpu: string): void => checkImage(image, { driver: DRIVER, version: IMAGE_VERSION }, shapeOf(spec, version, cpu))
+  t.doesNotThrow(() => check('1.16.1', 'this'))
+  t.throws(() => check('1.17.0', 'this'), { code: 'image_incompatible', message: /its vmm is "Firecracker 1\.16\.1", the VM's is "Firecracker 1\.17\.0"/ })
+  t.throws(() => check('1.16.1', 'other'), { code: 'image_incompatible', message: /its cpu is "this", the VM's is "other"/ })
 })
 
 await t.test('trap, clock: a restore moves none of the guest\'s clocks, since its agent is told the time and a jump would end what waits', async (t) => {

@@ -36,7 +36,7 @@ await t.test('trap, partial reads after CONNECT: the answer may come in pieces, 
   t.equal(said, 'first bytes')
 })
 
-await t.test('nobody listens, nobody answers, or the answer is nonsense: an error says which, and the connection is closed', async (t) => {
+await t.test('trap, a CONNECT that is dropped without a word: nobody listens, nobody answers, or the answer is nonsense: an error says which, and the connection is closed', async (t) => {
   const cases: ReadonlyArray<readonly [(socket: Socket) => void, RegExp]> = [
     [(socket) => socket.destroy(), /nobody listens/], [() => {}, /no answer within 100 ms/],
     [(socket) => { socket.write('NO\n') }, /something else/], [(socket) => { socket.write('O'.repeat(1000)) }, /has no end/]
