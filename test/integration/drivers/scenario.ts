@@ -6,31 +6,24 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
-import { look, shell, startCounter, type Seen } from '../../helpers/counter.ts'
+import { look, shell, startCounter } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { hypervisorNames } from '../../helpers/hypervisor-names.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { startTestServer } from '../../helpers/server.ts'
 import { UNDER_KVM } from '../../emulated-host/kvm.ts'
 import { API, NAME_SERVER, OTHER, STRANGER } from '../egress-enforcement/far/contract.ts'
 import { openFar, WAN, type Far } from '../egress-enforcement/far/far.ts'
 import { curlImage } from './image.ts'
+import { has, NAME, type Stage, type Step } from './stage.ts'
+import { stepsUnderKvm } from './under-kvm.ts'
 
 const [, , driver = '', prepared] = process.argv
 /** the value that only `API.host` may see, and what the guest has in its place */
 const SECRET = `secret${randomBytes(16).toString('hex')}`
 const MOCK = 'mock-API_KEY'
-const NAME = 'traveller'
-
-interface Stage {
-  readonly server: TestServer
-  readonly far: Far
-  readonly image: string
-  /** what the driver can do here, as GET /capabilities says it */
-  readonly can: ReadonlySet<string>
-  before: Seen
-}
+const isSlow = process.env[UNDER_KVM] !== undefined
 
 t.setTimeout(3_600_000)
 const reason = missingPrivileges()
@@ -39,15 +32,16 @@ else t.plan(0, reason)
 
 async function main (): Promise<void> {
   const far = await openFar(t)
-  const server = await start(far)
+  const plugins = configuration(far)
+  const server = await startTestServer(t, { ...prepared === undefined ? {} : { folder: '/run/data' }, ...isSlow ? { readyTimeoutMs: 600_000 } : {}, plugins })
   const image = prepared ?? await push(server, await curlImage(), 'drivers/curl:latest')
   const { runtimes }: { runtimes: ReadonlyArray<{ readonly name: string, readonly available: boolean, readonly reason?: string, readonly features: readonly string[] }> } = Object(await server.api.call('GET', '/capabilities'))
   const own = runtimes.find(({ name }) => name === driver)
   t.equal(own?.available, true, own?.reason ?? `${driver} is available`)
   if (own?.available !== true) return
   t.comment(`${driver}: ${own.features.join(', ')}`)
-  const stage: Stage = { server, far, image, can: new Set(own.features), before: { nonce: '', counter: 0, uptime: 0, hostname: '', random: '', bootId: '', clockError: 0 } }
-  const steps: Readonly<Record<string, (t: Test, stage: Stage) => Promise<void>>> = {
+  const stage: Stage = { server, plugins, far, image, driver, can: new Set(own.features), before: { nonce: '', counter: 0, uptime: 0, hostname: '', random: '', bootId: '', clockError: 0 } }
+  const steps: Readonly<Record<string, Step>> = {
     'create: it runs, with this hypervisor': create,
     'exec and logs': exec,
     'network and egress: the gateway\'s DNS, a credential that only its host sees, and nothing else outside': reaches,
@@ -55,6 +49,7 @@ async function main (): Promise<void> {
     'standby and restore: it goes on, and its way out with it': standby,
     'fork of the running machine': fork,
     'a snapshot, and a machine made of it': snapshot,
+    ...isSlow ? stepsUnderKvm : {},
     delete: remove
   }
   for (const [name, run] of Object.entries(steps)) {
@@ -65,9 +60,8 @@ async function main (): Promise<void> {
 }
 
 /** What is not tested here takes time all the same, and an emulated host is slower than any that the defaults are for. */
-async function start (far: Far): Promise<TestServer> {
+function configuration (far: Far): Stage['plugins'] {
   const off = { enabled: false }
-  const isSlow = process.env[UNDER_KVM] !== undefined
   const namespace = `berth-test-${randomBytes(4).toString('hex')}`
   // After a failure: a server that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
@@ -76,19 +70,15 @@ async function start (far: Far): Promise<TestServer> {
   const config = driver.startsWith('qemu') ? 'hypervisor-qemu' : `hypervisor-${driver}`
   const others = hypervisorNames.filter((name) => name !== driver && `hypervisor-${name}` !== config).map((name) => [`hypervisor-${name}`, off] as const)
   const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
-  return await startTestServer(t, {
-    ...prepared === undefined ? {} : { folder: '/run/data' },
-    ...isSlow ? { readyTimeoutMs: 600_000 } : {},
-    plugins: {
-      builds: off, pushes: off, ingress: off, ports: off, webhooks: off, devices: off, volumes: off,
-      ...Object.fromEntries(others),
-      ...isSlow ? { guest: { config: { kernelHeaders: false, answerTimeout: '5m' } } } : {},
-      instances: { config: { defaults: { hypervisor: driver } } },
-      networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
-      egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
-      [config]: { config: { ...patient, ...binary === undefined ? {} : { binary } } }
-    }
-  })
+  return {
+    builds: off, pushes: off, ingress: off, ports: off, webhooks: off, devices: off,
+    ...Object.fromEntries(others),
+    ...isSlow ? { resources: {}, guest: { config: { kernelHeaders: false, answerTimeout: '5m' } } } : { volumes: off },
+    instances: { config: { defaults: { hypervisor: driver } } },
+    networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
+    egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
+    [config]: { config: { ...patient, ...binary === undefined ? {} : { binary } } }
+  }
 }
 
 async function create (t: Test, stage: Stage): Promise<void> {
@@ -139,13 +129,6 @@ async function stopped (t: Test, stage: Stage): Promise<void> {
   await shell(server, NAME, 'while [ ! -e /dev/shm/state ]; do sleep 0.1; done')
   stage.before = await look(server, NAME, 1)
   t.not(stage.before.nonce, before.nonce, 'another run of its program')
-}
-
-/** Whether the driver has it. Where not, the API says so with 501 and the driver's name. */
-async function has (t: Test, { can }: Stage, feature: string, call: () => Promise<unknown>): Promise<boolean> {
-  if (can.has(feature)) return true
-  await t.rejects(call(), { message: new RegExp(`501.*${driver}`) }, `${feature} is refused by the driver's name`)
-  return false
 }
 
 async function standby (t: Test, stage: Stage): Promise<void> {
