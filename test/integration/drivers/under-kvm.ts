@@ -90,7 +90,7 @@ async function templates (t: Test, { server, image, driver }: Stage): Promise<vo
     made.push(id)
     return /create: ([^:]*):/.exec((await lines(server, id, { source: 'hypeman' })).join('\n'))?.[1] ?? ''
   }
-  const there = async (name: 'templates' | 'spares'): Promise<unknown> => await eventually(name, async () => await figure(server, `berth_instances_${name}`) === 1, { limitMs: 600_000, pollMs: 500 })
+  const there = async (name: 'templates' | 'spares'): Promise<unknown> => await eventually(name, async () => await figure(server, `berth_instances_${name}`) === 1, { limitMs: 300_000, pollMs: 500 })
   // A spare VM is given its disks while it waits, which Cloud Hypervisor cannot.
   const hasSpares = driver !== 'cloud-hypervisor'
   t.equal(await make('first'), 'by a boot')
