@@ -5,7 +5,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+// The number is the same on all architectures, and older C libraries do not know it.
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 static bool obey(void) {
   struct header header;
@@ -36,8 +42,8 @@ static bool turn(int ends) {
 }
 
 int main(void) {
-  // Nothing that whoever started the server has left open is for its commands.
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  // Nothing that whoever started the server has left open is for its commands. Kernels before 5.9 cannot.
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   // A signal to the server's group is for the server, which decides when this ends.
   signal(SIGTERM, SIG_IGN);
   signal(SIGINT, SIG_IGN);
