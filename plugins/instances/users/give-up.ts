@@ -8,13 +8,24 @@ import { giveAway } from './own-files.ts'
 
 /** Frees the user of the instance that has been at rest for longest. False when there is none that could do without. */
 export async function giveUpUser (context: Context): Promise<boolean> {
-  const resting = context.instances.all().filter((instance) => canGiveUp(context, instance)).sort((one, other) => restingSince(one) - restingSince(other))
-  for (const instance of resting) {
-    // Nobody is waited for: who holds this lock may need a user, too.
-    if (context.locks.isUsed(instance.id)) continue
+  const tried = new Set<LiveInstance>()
+  for (;;) {
+    const instance = longestAtRest(context, tried)
+    if (instance === undefined) return false
+    tried.add(instance)
     if (await context.locks.hold(instance.id, async () => await giveUp(context, instance))) return true
   }
-  return false
+}
+
+/** Without sorting: there may be many thousands, and one is wanted. */
+function longestAtRest (context: Context, tried: ReadonlySet<LiveInstance>): LiveInstance | undefined {
+  let found: LiveInstance | undefined
+  for (const instance of context.instances.all()) {
+    if (found !== undefined && restingSince(instance) >= restingSince(found)) continue
+    // Nobody is waited for: who holds this lock may need a user, too.
+    if (canGiveUp(context, instance) && !tried.has(instance) && !context.locks.isUsed(instance.id)) found = instance
+  }
+  return found
 }
 
 /** Whether nothing runs as its user, nor will without a start. The disks of volumes belong to the user of the VM that has written them, and stay its own. */
