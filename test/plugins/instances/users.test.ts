@@ -2,7 +2,6 @@
 import { chown, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { plugin as volumes } from '../../../plugins/volumes/index.ts'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
 
 const BASE = 1_900_000_000
@@ -83,17 +82,6 @@ t.test('a copy of one without a user has a user, and so has what is made of it',
   t.match(fork, { status: 201 })
   t.same(await ownersOf(app, String(fork.body['id'])), [userOf(app)])
   t.same(await ownersOf(app, first), [NOBODY], 'a fork of it does not take it a user')
-})
-
-t.test('volumes stay with the user of the VM that has written them', asRoot, async (t) => {
-  const app = await startApp(t, { ...TWO, plugins: [volumes] })
-  t.match(await app.call('POST', '/volumes', { name: 'data', size_gb: 1 }), { status: 201 })
-  const first = await app.make('first', { volumes: [{ volume_id: 'data', mount_path: '/data' }] })
-  const user = userOf(app)
-  await app.make('second')
-  await act(app, 'first', 'stop')
-  t.match(await create(app, 'third'), FULL)
-  t.same(await ownersOf(app, first), [user])
 })
 
 t.test('a crash between the files and the row costs nothing', asRoot, async (t) => {
