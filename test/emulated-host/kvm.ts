@@ -115,8 +115,10 @@ function scriptOf ({ file, args = [], env = {}, before = '' }: KvmTest): string 
   const variables = Object.entries({ ...env, TAP: '1', [UNDER_KVM]: '1' }).map(([name, value]) => `export ${name}=${quoted(value)}`).join('\n')
   return `#!/bin/sh
 modprobe -a ${MODULES.join(' ')}
-if chgrp kvm /dev/kvm; then chmod 660 /dev/kvm; else chmod 666 /dev/kvm; fi
-# as udev leaves it
+# as udev leaves them
+for device in /dev/kvm /dev/vhost-net; do
+  if chgrp kvm $device 2> /dev/null; then chmod 660 $device; else chmod 666 $device; fi
+done
 chmod 666 /dev/net/tun
 busybox ip link set lo up
 mkdir -p /dev/pts /dev/shm
