@@ -13,7 +13,7 @@ import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
 import { addDisk } from './disks.ts'
 import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, INITRD, KERNEL, RESTORED, SNAPSHOT, VSOCK_SOCKET } from './names.ts'
 import { checkSpec, hasBalloon, kernelArguments, memoryBytesOf, restoreRequest, shapeOf, vmConfig } from './spec.ts'
-import { readState, withDiskSizes, type Captured } from './state.ts'
+import { readState, withDiskSizes, withoutClockJump, type Captured } from './state.ts'
 import { clientOf, createVm, folderOf, type Details } from './vm.ts'
 
 /** The driver's `launch`. */
@@ -49,7 +49,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     const ask = (...requests: RestRequest[]): Promise<void> => sendToRestore(client, requests, options.imageTimeoutMs, signal)
     await placeSnapshot(folder, spec, {
       [SNAPSHOT.config]: JSON.stringify(vmConfig({ ...spec, disks: there }, { balloonBytes })),
-      [SNAPSHOT.state]: withDiskSizes(state, await sizesThatDiffer(there, captured))
+      [SNAPSHOT.state]: withoutClockJump(withDiskSizes(state, await sizesThatDiffer(there, captured)))
     })
     await ask(restoreRequest())
     for (const disk of coming) await addDisk(folder, (path, body) => ask({ method: 'PUT', path, ...body === undefined ? {} : { body } }), disk, spec.diskBytesPerSecond !== undefined)

@@ -56,6 +56,24 @@ export function withDiskSizes (state: string, sizes: ReadonlyMap<string, number>
   return JSON.stringify(whole)
 }
 
+/** bytes of the kernel's `kvm_clock_data`, in the state's text: the clock, then flags */
+const CLOCK = /("clock":\{"Kvm":\[(?:\d+,){8})(\d+)/
+const KVM_CLOCK_REALTIME = 4
+
+/**
+ * The state with a clock that goes on where it was. Cloud Hypervisor has the kernel add the time for which the image lay there, and everything in the guest that waits for a time would have waited for it. Its
+ * agent sets the time of day.
+ */
+export function withoutClockJump (state: string): string {
+  const whole = parse(state)
+  const data = whole['snapshot_data']
+  const inner = isRecord(data) ? data['state'] : undefined
+  // Numbers of the inner text stay as they are.
+  if (!isRecord(data) || typeof inner !== 'string' || !CLOCK.test(inner)) return state
+  data['state'] = inner.replace(CLOCK, (_all, before: string, flags: string) => `${before}${Number(flags) & ~KVM_CLOCK_REALTIME}`)
+  return JSON.stringify(whole)
+}
+
 function recordIn (record: Record<string, unknown>, name: string): Record<string, unknown> {
   const found = record[name]
   if (!isRecord(found)) throw RestoreFailed(`the state has no "${name}" where Cloud Hypervisor has it`)

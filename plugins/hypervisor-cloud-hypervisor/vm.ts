@@ -31,27 +31,29 @@ export function clientOf (folder: RunFolder, timeoutMs: number): RestClient {
 
 export function createVm (handle: VmHandle, state: VmState, options: VmOptions): RestVm {
   const folder = folderOf(handle.directory)
-  const client = clientOf(folder, options.heartbeat.deadlineMs)
+  const heartbeat = clientOf(folder, options.heartbeat.deadlineMs)
+  /** For callers: Cloud Hypervisor answers late while it attends to a device, such as a balloon that fills. */
+  const client = clientOf(folder, options.imageTimeoutMs)
   const details: Details = handle.details ?? {}
   let long = 0
   const slow: Slow = async (path, body) => {
     long++
     try {
-      await client.ask('PUT', path, body, options.imageTimeoutMs)
+      await client.ask('PUT', path, body)
     } finally {
       long--
     }
   }
-  const ask = async (): Promise<VmState | undefined> => (await askInfo(client)).state
+  const stateBy = async (by: RestClient): Promise<VmState | undefined> => (await askInfo(by)).state
   return new RestVm({
     handle,
     identity: identityOf(DRIVER, handle),
     folder,
     vsock: VSOCK_SOCKET,
     api: API_SOCKET,
-    ask,
+    ask: () => stateBy(heartbeat),
     isBusy: () => long > 0,
-    ...details.hasDevices === true ? {} : { imaging: (vm) => createRestImaging({ vm, handle, commands: options.commands, ask }, captureOf(folder, client, slow)) },
+    ...details.hasDevices === true ? {} : { imaging: (vm) => createRestImaging({ vm, handle, commands: options.commands, ask: () => stateBy(client) }, captureOf(folder, client, slow)) },
     ...createPlugging({ folder, client, slow, isLimited: details.isLimited === true, timeoutMs: options.guestTimeoutMs }),
     ...details.balloonBytes === undefined ? {} : { balloon: createBalloon(details.balloonBytes, client, slow) }
   }, state, options)

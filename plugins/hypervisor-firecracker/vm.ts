@@ -34,13 +34,15 @@ export async function askState (client: RestClient): Promise<VmState | undefined
 
 export function createVm (handle: VmHandle, state: VmState, options: VmOptions): RestVm {
   const folder = folderOf(handle.directory)
-  const client = clientOf(folder, options.heartbeat.deadlineMs)
+  const heartbeat = clientOf(folder, options.heartbeat.deadlineMs)
+  /** for callers, who wait longer for an answer */
+  const client = clientOf(folder, options.imageTimeoutMs)
   let long = 0
   /** For requests during which Firecracker serves no other. */
   const slow = async (method: 'PUT' | 'PATCH', path: string, body: object): Promise<void> => {
     long++
     try {
-      await client.ask(method, path, body, options.imageTimeoutMs)
+      await client.ask(method, path, body)
     } finally {
       long--
     }
@@ -51,7 +53,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
     folder,
     vsock: VSOCK_SOCKET,
     api: API_SOCKET,
-    ask: () => askState(client),
+    ask: () => askState(heartbeat),
     isBusy: () => long > 0,
     imaging: (vm) => createRestImaging({ vm, handle, commands: options.commands, ask: () => askState(client) }, captureOf(folder, slow)),
     replaceDisk: (id, path) => replaceDisk(folder, slow, id, path),

@@ -94,9 +94,22 @@ bool disk_find(const char *device, char name[DISK_NAME_SIZE]) {
   return found;
 }
 
-// Disks that can come and go are on a SCSI bus, whose drivers most machines never need. The bus is scanned only here: all disks belong to one target.
+// What has no driver is a disk that was let go of, and is wanted again.
+static void bind_again(void) {
+  char path[DISK_NAME_SIZE + 64];
+  DIR *folder = open_folder("sys/bus/virtio/devices");
+  for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+    if (entry->d_name[0] == '.' || strlen(entry->d_name) >= DISK_NAME_SIZE) continue;
+    snprintf(path, sizeof path, "sys/bus/virtio/devices/%.*s/driver", DISK_NAME_SIZE - 1, entry->d_name);
+    if (faccessat(disks_initrd, path, F_OK, 0) < 0) file_write(disks_initrd, "sys/bus/virtio/drivers_probe", entry->d_name);
+  }
+  if (folder != NULL) closedir(folder);
+}
+
+// Disks that can come and go are on a SCSI bus, whose drivers most machines never need, or are virtio devices, which come by themselves. The bus is scanned only here: all disks belong to one target.
 static void look_for_more(void) {
   char path[DISK_NAME_SIZE + 64];
+  bind_again();
   if (faccessat(disks_initrd, "sys/module/virtio_scsi", F_OK, 0) < 0) modules_load(disks_initrd, "modules.volumes");
   DIR *folder = open_folder("sys/class/scsi_host");
   for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
@@ -166,8 +179,21 @@ bool disk_is_used(const char *name) {
   return false;
 }
 
+// A disk on no bus that can forget it is a virtio device of its own: its driver lets go of it, and the host takes the device.
+static int unbind(const char *name) {
+  char path[DISK_NAME_SIZE + 48], target[256];
+  snprintf(path, sizeof path, "sys/block/%s/device", name);
+  ssize_t length = readlinkat(disks_initrd, path, target, sizeof target - 1);
+  if (length < 0) return errno;
+  target[length] = 0;
+  const char *slash = strrchr(target, '/');
+  snprintf(path, sizeof path, "sys/block/%s/device/driver/unbind", name);
+  return file_write(disks_initrd, path, slash == NULL ? target : slash + 1);
+}
+
 int disk_remove(const char *name) {
   char path[DISK_NAME_SIZE + 32];
   snprintf(path, sizeof path, "sys/block/%s/device/delete", name);
-  return file_write(disks_initrd, path, "1");
+  int error = file_write(disks_initrd, path, "1");
+  return error == ENOENT ? unbind(name) : error;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { CaptureFiles, VmSpec } from '../../../core/library/hypervisor.ts'
+import type { GuestLink } from '../../../plugins/guest/contract.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
@@ -74,12 +75,14 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
 
   // Guests without a kernel have no clock of their own.
   const skip = fixture.hasNetwork === true ? false : 'its guests have no clock'
-  await t.test('a guest that wakes from an image goes by the host\'s clock, however long the image lay there', { skip }, async (t) => {
+  await t.test('a guest that wakes from an image goes by the host\'s clock, however long the image lay there, and has not been up for that time', { skip }, async (t) => {
     const driver = await fixture.makeDriver()
     const spec = await sharedSpec(t, fixture)
     const vm = await launch(t, driver, spec)
     const link = await converse(t, fixture, vm)
     await link.run(workload('tick'))
+    const uptime = async (of: GuestLink): Promise<number> => Number((await guestRun(of, ['cat', '/proc/uptime'])).split(' ')[0]) * 1000
+    const [began, before] = [performance.now(), await uptime(link)]
     await link.sleep()
     const statePath = join(spec.directory, 'state')
     const memoryPath = join(spec.directory, 'memory-written')
@@ -93,6 +96,8 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const asked = Math.floor(Date.now() / 1000)
     const told = Number(await guestRun(again, ['date', '+%s']))
     t.ok(told >= asked - 1 && told <= Math.ceil(Date.now() / 1000) + 1, `it says ${told}, and was asked at ${asked}`)
+    const missed = performance.now() - began - (await uptime(again) - before)
+    t.ok(missed > LAIN_MS / 2, `what waits in it has not waited for ${Math.round(missed)} ms of that time`)
   })
 
   await t.test('a guest that was paused, and not captured, is reached as before', async (t) => {

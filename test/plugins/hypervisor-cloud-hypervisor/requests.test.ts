@@ -6,7 +6,7 @@ import { checkImage } from '../../../core/library/vmm/shape.ts'
 import { CLOUD_HYPERVISOR } from '../../../plugins/hypervisor-cloud-hypervisor/probe.ts'
 import { DRIVER, IMAGE_VERSION } from '../../../plugins/hypervisor-cloud-hypervisor/names.ts'
 import { checkPlugged, checkSpec, diskConfig, hasBalloon, restoreRequest, shapeOf, vmConfig } from '../../../plugins/hypervisor-cloud-hypervisor/spec.ts'
-import { readState, withDiskSizes, writeState } from '../../../plugins/hypervisor-cloud-hypervisor/state.ts'
+import { readState, withDiskSizes, withoutClockJump, writeState } from '../../../plugins/hypervisor-cloud-hypervisor/state.ts'
 import { CLOUD_HYPERVISOR_RULES } from '../../vmm-double/cloud-hypervisor-rules.ts'
 import { imageOf } from '../../vmm-double/image.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
@@ -107,6 +107,14 @@ await t.test('trap, numbers of a state: those that JavaScript cannot hold stay a
   t.same(inner, { disk_path: 'disk-root', disk_nsectors: 16, avail_features: 1, acked_features: 1, config: { capacity: 16, seg_max: 126 } })
   t.throws(() => withDiskSizes(state, new Map([['other', 1]])), { code: 'vm_restore_failed', message: /other/ })
   for (const bad of ['', 'x', '{}\n{}', '{"disks":[1]}\n{}']) t.throws(() => readState(bad), { code: 'vm_restore_failed' }, bad)
+})
+
+await t.test('trap, clock: a restore moves none of the guest\'s clocks, since its agent is told the time and a jump would end what waits', async (t) => {
+  const bytes = (flags: number): string => [...Array(8).fill(255), flags, ...Array(39).fill(0)].join()
+  const stateWith = (flags: number): string => JSON.stringify({ snapshot_data: { state: `{"clock":{"Kvm":[${bytes(flags)}]},"common_cpuid":[{"eax":18446744073709551615}]}` }, snapshots: {} })
+  t.equal(withoutClockJump(stateWith(14)), stateWith(10))
+  t.equal(withoutClockJump(stateWith(2)), stateWith(2))
+  for (const without of ['{"snapshot_data":{"state":"{}"}}', '{"snapshot_data":null}', '{}']) t.equal(withoutClockJump(without), without)
 })
 
 await t.test('a guest that cannot give memory back has no balloon, and one that can reports what is free', async (t) => {
