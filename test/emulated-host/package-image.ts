@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { kept } from './kept.ts'
 
 const TIMEOUT_MS = 120_000
+const DEPENDENCIES = 'dependencies-'
 const COMPILED = ['cli', 'core', 'node_modules', 'plugins', 'proxy', 'setup', 'test']
 /** the guests' first process, which is there whatever folder the rest is compiled to */
 const GUEST = 'dist/guest'
@@ -33,7 +34,11 @@ export async function imageOfDependencies (commands: HostCommands): Promise<stri
   const lock = await readFile(join(packageRoot, 'node_modules/.package-lock.json'), 'utf8')
   const paths = [...await systems(), ...packagesOf(lock)]
   const key = createHash('sha256').update(lock).update(paths.join('\n')).digest('hex').slice(0, 16)
-  return await kept(`dependencies-${key}.erofs`, async (path) => { await imageOf(commands, paths, `${path}.staging`, path) })
+  const image = await kept(`${DEPENDENCIES}${key}.erofs`, async (path) => { await imageOf(commands, paths, `${path}.staging`, path) })
+  // A host that still runs has the one that it was given open.
+  const others = (await readdir(dirname(image))).filter((name) => name.startsWith(DEPENDENCIES) && name !== basename(image))
+  for (const name of others) await rm(join(dirname(image), name), { force: true })
+  return image
 }
 
 async function imageOf (commands: HostCommands, paths: readonly string[], staging: string, image: string): Promise<void> {
