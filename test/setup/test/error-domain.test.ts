@@ -24,13 +24,16 @@ function listen (parser: Parser, found: string[]): void {
   parser.on('assert', ({ ok, name }: Result) => { if (!ok && parser.name !== '' && name !== parser.name) found.push(`${parser.name}: ${name}`) })
 }
 
-const LATER = "import { setTimeout as delay } from 'node:timers/promises'\n"
+const LATER = `import { setTimeout as delay } from 'node:timers/promises'
+/** Resolves once what the work has thrown is reported. */
+const soon = async (work) => await new Promise((resolve) => { setTimeout(() => { setImmediate(resolve); work() }, 1) })
+`
 
 t.test('an error that nobody caught is reported of the test that began what threw it', async (t) => {
   t.same(await failures(t, `${LATER}
 await t.test('first', async (t) => { t.ok(true) })
-await t.test('second', async () => { setTimeout(() => { throw new Error('thrown') }, 1); await delay(50) })
-await t.test('third', async () => { setTimeout(() => { void Promise.reject(new Error('rejected')) }, 1); await delay(50) })
+await t.test('second', async () => { await soon(() => { throw new Error('thrown') }) })
+await t.test('third', async () => { await soon(() => { void Promise.reject(new Error('rejected')) }) })
 await t.test('fourth', async (t) => { t.ok(true) })`), ['second: thrown', 'third: rejected'])
 })
 
@@ -58,8 +61,7 @@ for (const event of ['unhandledRejection', 'uncaughtException']) {
     const seen = []
     const listener = (error) => { seen.push(error.message) }
     process.on(event, listener)
-    setTimeout(event === 'uncaughtException' ? () => { throw new Error('mine') } : () => { void Promise.reject(new Error('mine')) }, 1)
-    await delay(50)
+    await soon(event === 'uncaughtException' ? () => { throw new Error('mine') } : () => { void Promise.reject(new Error('mine')) })
     process.off(event, listener)
     t.same(seen, ['mine'])
   })
