@@ -19,9 +19,20 @@ async function failures (t: Test, text: string): Promise<string[]> {
   return found
 }
 
-function listen (parser: Parser, found: string[]): void {
-  parser.on('child', (child: Parser) => { listen(child, found) })
-  parser.on('assert', ({ ok, name }: Result) => { if (!ok && parser.name !== '' && name !== parser.name) found.push(`${parser.name}: ${name}`) })
+/** Where a test's name stands at its beginning, another test's late result may come in between; so it is taken from its own result. Returns the failed assertions of the test itself. */
+function listen (parser: Parser, found: string[]): readonly string[] {
+  const failed: string[] = []
+  let inside: readonly string[] | undefined
+  parser.on('child', (child: Parser) => { inside = listen(child, found) })
+  parser.on('assert', ({ ok, name }: Result) => {
+    if (inside === undefined) {
+      if (!ok) failed.push(name)
+      return
+    }
+    found.push(...inside.map((each) => `${name}: ${each}`))
+    inside = undefined
+  })
+  return failed
 }
 
 const LATER = `import { setTimeout as delay } from 'node:timers/promises'
