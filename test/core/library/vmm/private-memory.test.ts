@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { HELD_MEMORY } from '../../../../core/library/vmm/held-memory.ts'
 import { fillMemory, joinChanges, lending, writeChanges } from '../../../../core/library/vmm/private-memory.ts'
@@ -28,7 +29,9 @@ async function map (t: Test, base: string): Promise<Mapping> {
   const [file = '', ...args] = [...lending(base), 'python3', '-c', PROGRAM]
   const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(async () => { if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit') })
-  const answer = async (): Promise<string> => String((await once(child.stdout, 'data'))[0]).trim()
+  // Line by line: an answer may come in several pieces.
+  const answers = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const answer = async (): Promise<string> => String((await answers.next()).value)
   await answer()
   return {
     pid: child.pid ?? 0,
