@@ -153,7 +153,7 @@ async function buildahVersion (link: GuestLink, image: string, versions: Map<str
 }
 
 async function takeBack ({ log }: RunnerDeps, { id }: BuildJob, undo: Undo): Promise<void> {
-  for (const error of await undo.run()) log.warn({ err: error, build: id }, 'something of a build could not be removed; the next start of the server tries again')
+  for (const error of await undo.run()) log.warn({ err: error, build: id }, 'something of a build could not be removed; its VM is tried again, and the rest by the next start of the server')
 }
 
 function readable (error: unknown): unknown {

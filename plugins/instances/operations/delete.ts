@@ -8,8 +8,34 @@ import { releaseParts } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { endVm } from './stop.ts'
 
-/** Works in every state. */
+/** between two attempts */
+const RETRY_MS = 10_000
+
+/** Works in every state. What fails is told, and tried again for as long as it takes: whoever asked may never come back. The instance's lock is held. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
+  try {
+    await removeNow(context, instance, graceMs)
+    context.alarms.clear(keyOf(instance))
+  } catch (error) {
+    if (instance.record.status === 'deleting') removeLater(context, instance)
+    throw error
+  }
+}
+
+function removeLater (context: Context, instance: LiveInstance): void {
+  const at = performance.now() + RETRY_MS
+  context.alarms.set(keyOf(instance), () => at - performance.now(), () => {
+    context.locks.hold(instance.id, async () => {
+      if (!instance.deleted && !context.closing.signal.aborted) await remove(context, instance, 0)
+    }).catch((error: unknown) => { context.log.warn({ err: error, instance: instance.id }, 'an instance that is being deleted is still there; it is tried again') })
+  })
+}
+
+function keyOf ({ id }: LiveInstance): string {
+  return `deletion ${id}`
+}
+
+async function removeNow (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
   await Promise.all([context.compressions.cancel(instance.id), context.kept.end(instance.id, 'changed')])
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)

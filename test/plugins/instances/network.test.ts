@@ -209,6 +209,16 @@ t.test('an address that cannot be given back keeps the row, so that the delete c
   t.same([addressed(app), await rows(app)], [[], []])
 })
 
+t.test('a delete that failed is tried again, until nothing of the instance is left', { timeout: 120_000 }, async (t) => {
+  const app = await running(t)
+  app.host.failures.set('release', new Error('no'))
+  t.equal((await app.call('DELETE', '/instances/web')).status, 500)
+  app.host.failures.clear()
+  await until(async () => (await rows(app)).length === 0)
+  t.same(addressed(app), [])
+  t.equal((await app.call('GET', '/instances/web')).status, 404)
+})
+
 t.test('without the plugin an instance of before has no address, and says what it needs to start', async (t) => {
   const app = await running(t)
   await app.call('POST', '/instances/web/stop')
