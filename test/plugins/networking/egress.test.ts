@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { BridgeRoom } from '../../../plugins/networking/bridges.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
-import { createWorld, PLACES, skipReason, type Agent, type Machine, type World } from './world.ts'
+import { createWorld, inEachPlace, skipReason, type Agent, type Machine, type World } from './world.ts'
 
 const OUTSIDE = '198.51.100.2'
 /** whether it has heard of the reset already when it speaks */
@@ -38,35 +38,33 @@ async function addGuest ({ world, network }: Scene, id: string, egress: EgressMo
 const tcp = async (from: Agent, port: number, host = OUTSIDE): Promise<string> => await from.ask({ do: 'call', protocol: 'tcp', host, port })
 const udp = async (from: Agent, port: number, host = OUTSIDE): Promise<string> => await from.ask({ do: 'call', protocol: 'udp', host, port })
 
-for (const [place, bridgeRoom] of Object.entries(PLACES)) {
-  t.test(`mode none: everything goes directly out, under the host's address${place}`, { skip: skipReason() }, async (t) => {
-    const scene = await setScene(t, { bridgeRoom })
-    const guest = await addGuest(scene, 'a', 'none')
-    for (const port of [22, 80, 443, 853, 8443]) t.equal(await tcp(guest, port), 'outside 198.51.100.1', `TCP ${port}`)
-    for (const port of [123, 443, 5353]) t.equal(await udp(guest, port), 'outside 198.51.100.1', `UDP ${port}`)
-    t.equal(await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' }), '203.0.113.7', 'the gateway answers for DNS')
-    for (const port of [18_080, 18_443, 18_053]) t.ok(REFUSED.includes(await tcp(guest, port, guest.address.gateway)), `the proxy's port ${port} is not for it`)
-    t.ok(REFUSED.includes(await udp(guest, 18_053, guest.address.gateway)))
-  })
+t.test('mode none: everything goes directly out, under the host\'s address', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const scene = await setScene(t, { bridgeRoom })
+  const guest = await addGuest(scene, 'a', 'none')
+  for (const port of [22, 80, 443, 853, 8443]) t.equal(await tcp(guest, port), 'outside 198.51.100.1', `TCP ${port}`)
+  for (const port of [123, 443, 5353]) t.equal(await udp(guest, port), 'outside 198.51.100.1', `UDP ${port}`)
+  t.equal(await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' }), '203.0.113.7', 'the gateway answers for DNS')
+  for (const port of [18_080, 18_443, 18_053]) t.ok(REFUSED.includes(await tcp(guest, port, guest.address.gateway)), `the proxy's port ${port} is not for it`)
+  t.ok(REFUSED.includes(await udp(guest, 18_053, guest.address.gateway)))
+}))
 
-  t.test(`mode all: 80 and 443 go to the proxy, names to its DNS, and nothing else anywhere${place}`, { skip: skipReason() }, async (t) => {
-    const scene = await setScene(t, { bridgeRoom })
-    const guest = await addGuest(scene, 'a', 'all')
-    const { ip, gateway } = guest.address
-    for (const host of [OUTSIDE, '192.0.2.1', '169.254.169.254']) {
-      t.equal(await tcp(guest, 80, host), `proxy for 80 ${ip}`, `TCP 80 of ${host}`)
-      t.equal(await tcp(guest, 443, host), `proxy for 443 ${ip}`, `TCP 443 of ${host}`)
-    }
-    for (const port of [22, 853, 8443]) t.equal(await tcp(guest, port), 'ECONNREFUSED', `TCP ${port} is refused at once`)
-    for (const port of [123, 443, 5353]) t.ok(REFUSED.includes(await udp(guest, port)), `UDP ${port} is refused at once: no QUIC, and no tunnel`)
-    for (const host of [gateway, OUTSIDE, '192.0.2.53']) {
-      t.equal(await udp(guest, 53, host), `names ${ip}`, `UDP 53 of ${host}`)
-      t.equal(await tcp(guest, 53, host), `names ${ip}`, `TCP 53 of ${host}`)
-    }
-    t.ok(REFUSED.includes(await tcp(guest, 18_080, gateway)), 'the proxy is reached by the redirect alone')
-    await t.rejects(scene.world.in(guest.namespace, 'ping', '-c1', '-W2', OUTSIDE), 'no ICMP')
-  })
-}
+t.test('mode all: 80 and 443 go to the proxy, names to its DNS, and nothing else anywhere', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const scene = await setScene(t, { bridgeRoom })
+  const guest = await addGuest(scene, 'a', 'all')
+  const { ip, gateway } = guest.address
+  for (const host of [OUTSIDE, '192.0.2.1', '169.254.169.254']) {
+    t.equal(await tcp(guest, 80, host), `proxy for 80 ${ip}`, `TCP 80 of ${host}`)
+    t.equal(await tcp(guest, 443, host), `proxy for 443 ${ip}`, `TCP 443 of ${host}`)
+  }
+  for (const port of [22, 853, 8443]) t.equal(await tcp(guest, port), 'ECONNREFUSED', `TCP ${port} is refused at once`)
+  for (const port of [123, 443, 5353]) t.ok(REFUSED.includes(await udp(guest, port)), `UDP ${port} is refused at once: no QUIC, and no tunnel`)
+  for (const host of [gateway, OUTSIDE, '192.0.2.53']) {
+    t.equal(await udp(guest, 53, host), `names ${ip}`, `UDP 53 of ${host}`)
+    t.equal(await tcp(guest, 53, host), `names ${ip}`, `TCP 53 of ${host}`)
+  }
+  t.ok(REFUSED.includes(await tcp(guest, 18_080, gateway)), 'the proxy is reached by the redirect alone')
+  await t.rejects(scene.world.in(guest.namespace, 'ping', '-c1', '-W2', OUTSIDE), 'no ICMP')
+}))
 
 t.test('mode http_https_only: 80 and 443 go to the proxy, QUIC nowhere, the rest directly out', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)
@@ -116,46 +114,44 @@ t.test('without the proxy there is no way out, whoever else is gone', { skip: sk
   for (const guest of [all, web]) for (const port of [80, 443]) t.equal(await tcp(guest, port), 'ECONNREFUSED', `not even without the redirect: TCP ${port}`)
 })
 
-for (const [place, bridgeRoom] of Object.entries(PLACES)) {
-  t.test(`guests do not reach each other, the gateway's other ports, the host, or denied networks${place}`, { skip: skipReason() }, async (t) => {
-    const scene = await setScene(t, { bridgeRoom })
-    const { world } = scene
-    const [a, b] = [await addGuest(scene, 'a', 'none'), await addGuest(scene, 'b', 'none')]
-    await b.ask({ do: 'listen', protocol: 'tcp', port: 7000, answer: 'b' })
-    t.ok(['silence', ...REFUSED].includes(await a.ask({ do: 'call', protocol: 'tcp', host: b.address.ip, port: 7000, timeoutMs: 3000 })), 'another guest')
-    // also when it sends through the gateway on purpose
-    await world.ip('-n', a.namespace, 'route', 'add', `${b.address.ip}/32`, 'via', a.address.gateway)
-    t.ok(REFUSED.includes(await tcp(a, 7000, b.address.ip)), 'another guest through the gateway')
-    const host = await world.agent(world.host)
-    await host.ask({ do: 'listen', protocol: 'tcp', port: 8080, answer: 'API' })
-    t.equal(await tcp(scene.outside, 8080, '198.51.100.1'), 'API 198.51.100.2')
-    t.ok(REFUSED.includes(await tcp(a, 8080, '198.51.100.1')), 'the host')
-    t.ok(REFUSED.includes(await tcp(a, 80, '169.254.169.254')), 'the metadata service')
-    const inside = await world.agent(world.namespace)
-    await inside.ask({ do: 'listen', protocol: 'tcp', port: 9999, answer: 'x' })
-    t.ok(REFUSED.includes(await tcp(a, 9999, a.address.gateway)), 'the gateway')
-    await world.ip('-n', world.outside, 'route', 'add', '10.100.0.0/16', 'via', '198.51.100.1')
-    const caller = await world.agent(world.outside)
-    t.equal(await caller.ask({ do: 'call', protocol: 'tcp', host: a.address.ip, port: 7000, timeoutMs: 500 }), 'silence', 'nobody outside reaches a guest')
-  })
+t.test('guests do not reach each other, the gateway\'s other ports, the host, or denied networks', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const scene = await setScene(t, { bridgeRoom })
+  const { world } = scene
+  const [a, b] = [await addGuest(scene, 'a', 'none'), await addGuest(scene, 'b', 'none')]
+  await b.ask({ do: 'listen', protocol: 'tcp', port: 7000, answer: 'b' })
+  t.ok(['silence', ...REFUSED].includes(await a.ask({ do: 'call', protocol: 'tcp', host: b.address.ip, port: 7000, timeoutMs: 3000 })), 'another guest')
+  // also when it sends through the gateway on purpose
+  await world.ip('-n', a.namespace, 'route', 'add', `${b.address.ip}/32`, 'via', a.address.gateway)
+  t.ok(REFUSED.includes(await tcp(a, 7000, b.address.ip)), 'another guest through the gateway')
+  const host = await world.agent(world.host)
+  await host.ask({ do: 'listen', protocol: 'tcp', port: 8080, answer: 'API' })
+  t.equal(await tcp(scene.outside, 8080, '198.51.100.1'), 'API 198.51.100.2')
+  t.ok(REFUSED.includes(await tcp(a, 8080, '198.51.100.1')), 'the host')
+  t.ok(REFUSED.includes(await tcp(a, 80, '169.254.169.254')), 'the metadata service')
+  const inside = await world.agent(world.namespace)
+  await inside.ask({ do: 'listen', protocol: 'tcp', port: 9999, answer: 'x' })
+  t.ok(REFUSED.includes(await tcp(a, 9999, a.address.gateway)), 'the gateway')
+  await world.ip('-n', world.outside, 'route', 'add', '10.100.0.0/16', 'via', '198.51.100.1')
+  const caller = await world.agent(world.outside)
+  t.equal(await caller.ask({ do: 'call', protocol: 'tcp', host: a.address.ip, port: 7000, timeoutMs: 500 }), 'silence', 'nobody outside reaches a guest')
+}))
 
-  t.test(`a change of mode holds at once, also for connections that are open${place}`, { skip: skipReason() }, async (t) => {
-    const scene = await setScene(t, { bridgeRoom })
-    const guest = await addGuest(scene, 'a', 'none')
-    const other = await addGuest(scene, 'b', 'none')
-    for (const from of [guest, other]) t.equal(await from.ask({ do: 'call', protocol: 'tcp', host: OUTSIDE, port: 8443, keep: 'open' }), 'outside 198.51.100.1')
-    t.equal(await guest.ask({ do: 'say', kept: 'open' }), 'echo')
-    await scene.network.setEgress('a', 'all')
-    t.match(await guest.ask({ do: 'say', kept: 'open' }), ENDED, 'the open one is reset')
-    t.equal(await other.ask({ do: 'say', kept: 'open' }), 'echo', 'another guest\'s is not')
-    t.equal(await tcp(guest, 80), `proxy for 80 ${guest.address.ip}`)
-    t.equal(await tcp(guest, 8443), 'ECONNREFUSED')
-    t.equal(await guest.ask({ do: 'call', protocol: 'tcp', host: OUTSIDE, port: 443, keep: 'proxied' }), `proxy for 443 ${guest.address.ip}`)
-    await scene.network.setEgress('a', 'none')
-    t.match(await guest.ask({ do: 'say', kept: 'proxied' }), ENDED)
-    t.equal(await tcp(guest, 443), 'outside 198.51.100.1')
-  })
-}
+t.test('a change of mode holds at once, also for connections that are open', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const scene = await setScene(t, { bridgeRoom })
+  const guest = await addGuest(scene, 'a', 'none')
+  const other = await addGuest(scene, 'b', 'none')
+  for (const from of [guest, other]) t.equal(await from.ask({ do: 'call', protocol: 'tcp', host: OUTSIDE, port: 8443, keep: 'open' }), 'outside 198.51.100.1')
+  t.equal(await guest.ask({ do: 'say', kept: 'open' }), 'echo')
+  await scene.network.setEgress('a', 'all')
+  t.match(await guest.ask({ do: 'say', kept: 'open' }), ENDED, 'the open one is reset')
+  t.equal(await other.ask({ do: 'say', kept: 'open' }), 'echo', 'another guest\'s is not')
+  t.equal(await tcp(guest, 80), `proxy for 80 ${guest.address.ip}`)
+  t.equal(await tcp(guest, 8443), 'ECONNREFUSED')
+  t.equal(await guest.ask({ do: 'call', protocol: 'tcp', host: OUTSIDE, port: 443, keep: 'proxied' }), `proxy for 443 ${guest.address.ip}`)
+  await scene.network.setEgress('a', 'none')
+  t.match(await guest.ask({ do: 'say', kept: 'proxied' }), ENDED)
+  t.equal(await tcp(guest, 443), 'outside 198.51.100.1')
+}))
 
 t.test('a guest that is unplugged loses its connections; plugged again it has none of before', { skip: skipReason() }, async (t) => {
   const scene = await setScene(t)

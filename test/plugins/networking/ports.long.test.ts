@@ -141,7 +141,7 @@ async function atEachStep (t: Test, world: World, prepare: (network: Networking)
 const leftovers = (census: readonly string[]): string[] => census.filter((line) => /^(link: b[ti]|queue: .*(tbf|ingress)|fdb|neighbour|element|connection)/.test(line) && !line.includes('dev up-berth'))
 
 for (const [place, bridgeRoom] of Object.entries(PLACES).slice(0, 2)) {
-  t.test(`a server that is killed at any step of the first plug leaves what the next one completes${place}`, { skip }, async (t) => {
+  t.test(`a server that is killed at any step of the first plug leaves what the next one completes: ${place}`, { skip }, async (t) => {
     const world = await createWorld(t, bridgeRoom)
     const steps = await atEachStep(t, world,
       async (network) => { await network.allocate('a') },
@@ -156,7 +156,7 @@ for (const [place, bridgeRoom] of Object.entries(PLACES).slice(0, 2)) {
     t.ok(steps > 8, `${steps} steps`)
   })
 
-  t.test(`a server that is killed at any step of a plug, a change or an unplug leaves nothing that the next one does not know${place}`, { skip }, async (t) => {
+  t.test(`a server that is killed at any step of a plug, a change or an unplug leaves nothing that the next one does not know: ${place}`, { skip }, async (t) => {
     const world = await createWorld(t, bridgeRoom)
     const keep = async (network: Networking): Promise<void> => {
       await network.allocate('keeper')

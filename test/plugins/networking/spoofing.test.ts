@@ -4,7 +4,7 @@ import type { BridgeRoom } from '../../../plugins/networking/bridges.ts'
 import type { NetworkAddress, NetworkService } from '../../../plugins/networking/contract.ts'
 import { deviceMac } from '../../../plugins/networking/names.ts'
 import { arp, BROADCAST, ethernet, ipHex, macHex, question, tagged, udp, udp6, type UdpFields } from './frames.ts'
-import { createWorld, PLACES, skipReason, type Agent, type RawGuest, type World } from './world.ts'
+import { createWorld, inEachPlace, skipReason, type Agent, type RawGuest, type World } from './world.ts'
 
 const OUTSIDE = '198.51.100.2'
 const PORT = 7777
@@ -24,75 +24,73 @@ async function setScene (t: Parameters<typeof createWorld>[0], bridgeRoom?: Brid
   return { world, network, a, b, guest, victim, listener, gateway: deviceMac('host-a', 'gateway') }
 }
 
-for (const [place, bridgeRoom] of Object.entries(PLACES)) {
-  t.test(`only a guest's own MAC and address pass, whatever it writes on its wire${place}`, { skip: skipReason() }, async (t) => {
-    const { a, b, guest, victim, listener, gateway } = await setScene(t, bridgeRoom)
-    const word = (text: string, changes: Partial<UdpFields> = {}): Buffer => udp({ source: a.ip, destination: OUTSIDE, port: PORT, text, ...changes })
-    const own = (text: string, changes: Partial<UdpFields> = {}): Buffer => ethernet({ to: gateway, from: a.mac, payload: word(text, changes) })
-    guest.send(own('first'))
-    t.match(await listener.ask({ do: 'heard', until: 'first' }), /198\.51\.100\.1 first/, 'an honest frame passes')
-    t.ok(await guest.frame((hex) => hex.includes(Buffer.from('heard').toString('hex'))), 'and its answer comes back')
+t.test('only a guest\'s own MAC and address pass, whatever it writes on its wire', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const { a, b, guest, victim, listener, gateway } = await setScene(t, bridgeRoom)
+  const word = (text: string, changes: Partial<UdpFields> = {}): Buffer => udp({ source: a.ip, destination: OUTSIDE, port: PORT, text, ...changes })
+  const own = (text: string, changes: Partial<UdpFields> = {}): Buffer => ethernet({ to: gateway, from: a.mac, payload: word(text, changes) })
+  guest.send(own('first'))
+  t.match(await listener.ask({ do: 'heard', until: 'first' }), /198\.51\.100\.1 first/, 'an honest frame passes')
+  t.ok(await guest.frame((hex) => hex.includes(Buffer.from('heard').toString('hex'))), 'and its answer comes back')
 
-    guest.send(
-      ethernet({ to: gateway, from: ANOTHER_MAC, payload: word('another MAC') }),
-      ethernet({ to: gateway, from: b.mac, payload: word('the MAC of b') }),
-      ethernet({ to: gateway, from: gateway, payload: word('the MAC of the gateway') }),
-      own('the address of b', { source: b.ip }),
-      ethernet({ to: gateway, from: b.mac, payload: word('MAC and address of b', { source: b.ip }) }),
-      own('the address of the gateway', { source: a.gateway }),
-      own('a free address', { source: '10.100.77.77' }),
-      own('an address from outside', { source: '198.51.100.9' }),
-      own('no address', { source: '0.0.0.0' }),
-      own('loopback', { source: '127.0.0.1' }),
-      own('broadcast as the sender', { source: '255.255.255.255' }),
-      ethernet({ to: BROADCAST, from: a.mac, payload: word('to everybody') }),
-      ethernet({ to: b.mac, from: a.mac, payload: word('to b by its MAC', { destination: b.ip }) }),
-      tagged(own('in a VLAN'), 0x8100),
-      tagged(own('in two VLANs'), 0x88a8, 0x8100),
-      tagged(own('in an old VLAN in a VLAN'), 0x8100, 0x8100),
-      ethernet({ to: gateway, from: a.mac, type: 0x86dd, payload: word('called IPv6') }),
-      ethernet({ to: gateway, from: a.mac, type: 60, payload: word('called a length') }),
-      ethernet({ to: gateway, from: a.mac, type: 0x8863, payload: word('called PPPoE') }),
-      Buffer.concat([own('').subarray(0, 20)]),
-      own('last')
-    )
-    // One wire, one order: when the last has arrived, all before it have been judged.
-    const heard = (await listener.ask({ do: 'heard', until: 'last' })).split('\n')
-    t.same(heard, ['198.51.100.1 first', '198.51.100.1 last'])
-    t.same(victim.received.filter((hex) => hex.includes(macHex(a.mac)) || hex.includes(ipHex(a.ip))), [], 'and nothing of it reaches the other guest')
-  })
+  guest.send(
+    ethernet({ to: gateway, from: ANOTHER_MAC, payload: word('another MAC') }),
+    ethernet({ to: gateway, from: b.mac, payload: word('the MAC of b') }),
+    ethernet({ to: gateway, from: gateway, payload: word('the MAC of the gateway') }),
+    own('the address of b', { source: b.ip }),
+    ethernet({ to: gateway, from: b.mac, payload: word('MAC and address of b', { source: b.ip }) }),
+    own('the address of the gateway', { source: a.gateway }),
+    own('a free address', { source: '10.100.77.77' }),
+    own('an address from outside', { source: '198.51.100.9' }),
+    own('no address', { source: '0.0.0.0' }),
+    own('loopback', { source: '127.0.0.1' }),
+    own('broadcast as the sender', { source: '255.255.255.255' }),
+    ethernet({ to: BROADCAST, from: a.mac, payload: word('to everybody') }),
+    ethernet({ to: b.mac, from: a.mac, payload: word('to b by its MAC', { destination: b.ip }) }),
+    tagged(own('in a VLAN'), 0x8100),
+    tagged(own('in two VLANs'), 0x88a8, 0x8100),
+    tagged(own('in an old VLAN in a VLAN'), 0x8100, 0x8100),
+    ethernet({ to: gateway, from: a.mac, type: 0x86dd, payload: word('called IPv6') }),
+    ethernet({ to: gateway, from: a.mac, type: 60, payload: word('called a length') }),
+    ethernet({ to: gateway, from: a.mac, type: 0x8863, payload: word('called PPPoE') }),
+    Buffer.concat([own('').subarray(0, 20)]),
+    own('last')
+  )
+  // One wire, one order: when the last has arrived, all before it have been judged.
+  const heard = (await listener.ask({ do: 'heard', until: 'last' })).split('\n')
+  t.same(heard, ['198.51.100.1 first', '198.51.100.1 last'])
+  t.same(victim.received.filter((hex) => hex.includes(macHex(a.mac)) || hex.includes(ipHex(a.ip))), [], 'and nothing of it reaches the other guest')
+}))
 
-  t.test(`a guest cannot make itself heard past the bridge's own door for link-local frames${place}`, { skip: skipReason() }, async (t) => {
-    const { a, guest, gateway } = await setScene(t, bridgeRoom)
-    const ask = (to: string, name: string): Buffer => ethernet({ to, from: a.mac, payload: udp({ source: a.ip, destination: a.gateway, port: 53, text: question(name) }) })
-    const answer = (name: string) => (hex: string) => hex.includes(Buffer.from(name).toString('hex'))
-    for (let last = 0; last < 16; last++) guest.send(ask(`01:80:c2:00:00:${last.toString(16).padStart(2, '0')}`, `door${last}`))
-    guest.send(ask('01:00:5e:00:00:01', 'multicast'), ask(BROADCAST, 'broadcast'), ask(gateway, 'honest'))
-    t.ok(await guest.frame(answer('honest')), 'the gateway\'s DNS answers an honest question')
-    t.same(guest.received.filter((hex) => answer('door')(hex) || answer('multicast')(hex) || answer('broadcast')(hex)), [])
-  })
+t.test('a guest cannot make itself heard past the bridge\'s own door for link-local frames', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const { a, guest, gateway } = await setScene(t, bridgeRoom)
+  const ask = (to: string, name: string): Buffer => ethernet({ to, from: a.mac, payload: udp({ source: a.ip, destination: a.gateway, port: 53, text: question(name) }) })
+  const answer = (name: string) => (hex: string) => hex.includes(Buffer.from(name).toString('hex'))
+  for (let last = 0; last < 16; last++) guest.send(ask(`01:80:c2:00:00:${last.toString(16).padStart(2, '0')}`, `door${last}`))
+  guest.send(ask('01:00:5e:00:00:01', 'multicast'), ask(BROADCAST, 'broadcast'), ask(gateway, 'honest'))
+  t.ok(await guest.frame(answer('honest')), 'the gateway\'s DNS answers an honest question')
+  t.same(guest.received.filter((hex) => answer('door')(hex) || answer('multicast')(hex) || answer('broadcast')(hex)), [])
+}))
 
-  t.test(`ARP tells of nobody but its sender, and the gateway believes only what it was told by the server${place}`, { skip: skipReason() }, async (t) => {
-    const { world, a, b, guest, victim, gateway } = await setScene(t, bridgeRoom)
-    const neighbours = async (): Promise<string[]> => (await world.ip('-n', world.namespace, 'neigh', 'show', 'dev', 'berth0')).trim().split('\n').map((line) => line.trim()).sort()
-    const before = await neighbours()
-    const lie = (to: string, fields: Parameters<typeof arp>[0], from = a.mac): Buffer => ethernet({ to, from, type: 0x0806, payload: arp(fields) })
-    guest.send(
-      lie(gateway, { operation: 2, mac: a.mac, ip: b.ip, targetIp: a.gateway }),
-      lie(BROADCAST, { operation: 2, mac: a.mac, ip: a.gateway, targetIp: b.ip }),
-      lie(b.mac, { operation: 2, mac: a.mac, ip: a.gateway, targetIp: b.ip }),
-      lie(BROADCAST, { operation: 1, mac: a.mac, ip: b.ip, targetIp: a.gateway }),
-      lie(BROADCAST, { operation: 1, mac: b.mac, ip: b.ip, targetIp: a.gateway }, b.mac),
-      lie(BROADCAST, { operation: 1, mac: b.mac, ip: a.ip, targetIp: a.gateway }),
-      lie(BROADCAST, { operation: 1, mac: a.mac, ip: a.ip, targetIp: b.ip }),
-      lie(BROADCAST, { operation: 1, mac: a.mac, ip: a.ip, targetIp: a.gateway })
-    )
-    t.ok(await guest.frame((hex) => hex.slice(24, 28) === '0806' && hex.includes(macHex(gateway) + ipHex(a.gateway))), 'who asks for the gateway is told')
-    t.same(victim.received, [], 'nobody else hears of it')
-    t.equal(guest.received.filter((hex) => hex.slice(24, 28) === '0806').length, 1, 'one answer: to the one honest question')
-    t.same(await neighbours(), before)
-  })
-}
+t.test('ARP tells of nobody but its sender, and the gateway believes only what it was told by the server', { skip: skipReason() }, inEachPlace(async (t, bridgeRoom) => {
+  const { world, a, b, guest, victim, gateway } = await setScene(t, bridgeRoom)
+  const neighbours = async (): Promise<string[]> => (await world.ip('-n', world.namespace, 'neigh', 'show', 'dev', 'berth0')).trim().split('\n').map((line) => line.trim()).sort()
+  const before = await neighbours()
+  const lie = (to: string, fields: Parameters<typeof arp>[0], from = a.mac): Buffer => ethernet({ to, from, type: 0x0806, payload: arp(fields) })
+  guest.send(
+    lie(gateway, { operation: 2, mac: a.mac, ip: b.ip, targetIp: a.gateway }),
+    lie(BROADCAST, { operation: 2, mac: a.mac, ip: a.gateway, targetIp: b.ip }),
+    lie(b.mac, { operation: 2, mac: a.mac, ip: a.gateway, targetIp: b.ip }),
+    lie(BROADCAST, { operation: 1, mac: a.mac, ip: b.ip, targetIp: a.gateway }),
+    lie(BROADCAST, { operation: 1, mac: b.mac, ip: b.ip, targetIp: a.gateway }, b.mac),
+    lie(BROADCAST, { operation: 1, mac: b.mac, ip: a.ip, targetIp: a.gateway }),
+    lie(BROADCAST, { operation: 1, mac: a.mac, ip: a.ip, targetIp: b.ip }),
+    lie(BROADCAST, { operation: 1, mac: a.mac, ip: a.ip, targetIp: a.gateway })
+  )
+  t.ok(await guest.frame((hex) => hex.slice(24, 28) === '0806' && hex.includes(macHex(gateway) + ipHex(a.gateway))), 'who asks for the gateway is told')
+  t.same(victim.received, [], 'nobody else hears of it')
+  t.equal(guest.received.filter((hex) => hex.slice(24, 28) === '0806').length, 1, 'one answer: to the one honest question')
+  t.same(await neighbours(), before)
+}))
 
 t.test('there is no IPv6, neither for guests nor in the namespace', { skip: skipReason() }, async (t) => {
   const { world, a, guest, gateway, victim } = await setScene(t)

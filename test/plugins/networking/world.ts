@@ -275,9 +275,16 @@ export class World {
 
 /** Where two guests are that are plugged one after the other, by what is said of the room on bridges. What holds for guests must hold in each. */
 export const PLACES: Readonly<Record<string, BridgeRoom | undefined>> = {
-  '': undefined,
-  ', on a further bridge': { first: 0, further: 100, bridges: 1 },
-  ', on two bridges': { first: 1, further: 1, bridges: 9 }
+  'on the first bridge': undefined,
+  'on a further bridge': { first: 0, further: 100, bridges: 1 },
+  'on two bridges': { first: 1, further: 1, bridges: 9 }
+}
+
+/** A test of what holds wherever guests are. */
+export function inEachPlace (work: (t: Test, bridgeRoom?: BridgeRoom) => Promise<void>): (t: Test) => Promise<void> {
+  return async (t) => {
+    for (const [place, bridgeRoom] of Object.entries(PLACES)) await t.test(place, async (t) => { await work(t, bridgeRoom) })
+  }
 }
 
 /** A world that ends with the test. @param bridgeRoom absent: the real one */
