@@ -131,7 +131,6 @@ ${before}
 echo the host is up after $(cut -d' ' -f1 /proc/uptime) s > /run/share/errors
 ${words} > /run/share/tap 2>> /run/share/errors
 echo $? > /run/share/exit.partial
-# A host that is short of memory reads its programs again and again, and everything there is late.
 grep -E '^(MemAvailable|Cached|Shmem):' /proc/meminfo >> /run/share/errors
 sync
 mv /run/share/exit.partial /run/share/exit

@@ -27,6 +27,6 @@ await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) 
   await rm(join(data, 'data/templates'), { recursive: true, force: true })
   await testUnderKvm(t, {
     file: new URL('scenario.js', import.meta.url), args: [driver, image], data, ...binary === undefined ? {} : { env: { [variable]: binary } },
-    alwaysEmulated: true, processors: 1, memoryMib: 6144, timeoutMs: TIMEOUT_MS, before: `for module in ${MODULES.join(' ')}; do modprobe $module; done`
+    alwaysEmulated: true, processors: 1, memoryMib: 4096, timeoutMs: TIMEOUT_MS, before: `for module in ${MODULES.join(' ')}; do modprobe $module; done`
   })
 })

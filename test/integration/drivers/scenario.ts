@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
+import type { ServerOptions } from '../../../setup/server/process.ts'
 import { look, shell, startCounter } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { hypervisorNames } from '../../helpers/hypervisor-names.ts'
@@ -24,6 +25,7 @@ const [, , driver = '', prepared] = process.argv
 const SECRET = `secret${randomBytes(16).toString('hex')}`
 const MOCK = 'mock-API_KEY'
 const isSlow = process.env[UNDER_KVM] !== undefined
+const SLOW: Partial<ServerOptions> = { readyTimeoutMs: 600_000, server: { startTimeout: '5m', stopTimeout: '1m' } }
 
 t.setTimeout(3_600_000)
 const reason = missingPrivileges()
@@ -33,7 +35,7 @@ else t.plan(0, reason)
 async function main (): Promise<void> {
   const far = await openFar(t)
   const plugins = configuration(far)
-  const server = await startTestServer(t, { ...prepared === undefined ? {} : { folder: '/run/data' }, ...isSlow ? { readyTimeoutMs: 600_000 } : {}, plugins })
+  const server = await startTestServer(t, { ...prepared === undefined ? {} : { folder: '/run/data' }, ...isSlow ? SLOW : {}, plugins })
   const image = prepared ?? await push(server, await curlImage(), 'drivers/curl:latest')
   const { runtimes }: { runtimes: ReadonlyArray<{ readonly name: string, readonly available: boolean, readonly reason?: string, readonly features: readonly string[] }> } = Object(await server.api.call('GET', '/capabilities'))
   const own = runtimes.find(({ name }) => name === driver)

@@ -12,6 +12,7 @@ import type { TestServer } from '../../helpers/server.ts'
 import { has, NAME, type Stage, type Step } from './stage.ts'
 
 const FIELDS = { skip_kernel_headers: true, overlay_size: '64MB' }
+const ALONE = { ...FIELDS, network: { enabled: false } }
 
 export const stepsUnderKvm: Readonly<Record<string, Step>> = {
   'KVM runs it: its clock is kvm-clock, and the host\'s kernel moves QEMU\'s packets': kvm,
@@ -41,7 +42,7 @@ async function copies (t: Test, { server, image }: Stage): Promise<void> {
   const here = t.testdir({ file: 'x'.repeat(100_000) })
   await cpToInstance({ baseURL: server.url, apiKey: server.key }, { instanceId: NAME, srcPath: join(here, 'file'), dstPath: '/root/file' })
   t.equal(await shell(server, NAME, 'wc -c < /root/file'), '100000\n')
-  const { id } = await createShell(server, image, 'echo last words; exit 3', FIELDS)
+  const { id } = await createShell(server, image, 'echo last words; exit 3', ALONE)
   t.match(await waitFor(server, id, 'Stopped'), { exit_code: 3 })
   t.same(await lines(server, id), ['last words'])
   await server.sdk.instances.delete(id)
@@ -62,7 +63,7 @@ async function volume (t: Test, { server, driver }: Stage): Promise<void> {
 
 async function hotplug (t: Test, stage: Stage): Promise<void> {
   const { server, image } = stage
-  const create = async (): Promise<{ readonly id: string }> => await createShell(server, image, 'sleep 100000', { ...FIELDS, hotplug_size: '128MB' })
+  const create = async (): Promise<{ readonly id: string }> => await createShell(server, image, 'sleep 100000', { ...ALONE, hotplug_size: '128MB' })
   if (!await has(t, stage, 'hotplug-memory', create)) return
   const { id } = await create()
   await waitFor(server, id, 'Running')
