@@ -18,7 +18,7 @@ export async function pluggingCases (t: Test, fixture: HypervisorFixture): Promi
     const probe = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
     await probe.kill()
     if (probe.plugDisk === undefined) return t.equal(probe.unplugDisk, undefined, 'a driver that plugs no disk takes none back')
-    for (const cases of fixture.isDouble === true ? [refusedCases] : [guestCases, refusedCases, imageCases]) await cases(t, fixture)
+    for (const cases of fixture.isDouble === true ? [refusedCases] : [guestCases, ownDeviceCases, refusedCases, imageCases]) await cases(t, fixture)
   })
 }
 
@@ -74,6 +74,22 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     await later.unplugDisk?.('volume-9')
     t.notOk(await holds(fixture, later, second))
     await later.kill()
+  })
+}
+
+async function ownDeviceCases (t: Test, fixture: HypervisorFixture): Promise<void> {
+  await t.test('a guest lets go of a disk that is a device of its own, and mounts it again', async (t) => {
+    const spec = await makeSpec(t, fixture, user())
+    const { unit: _, ...disk } = await makeDisk(spec, 2)
+    const vm = await launch(t, await fixture.makeDriver(), { ...spec, disks: [...spec.disks, disk] })
+    const link = await converse(t, fixture, vm)
+    await link.run(workload('wait'))
+    for (const time of ['first', 'second']) {
+      await link.mount(mountOf(disk, '/volume'))
+      t.match(await link.stat('/volume/lost+found', { follow: false }), { exists: true }, `its ${time} time`)
+      await link.unmount(mountOf(disk, '/volume'))
+      t.match(await link.stat('/volume/lost+found', { follow: false }), { exists: false })
+    }
   })
 }
 
