@@ -214,6 +214,8 @@ export interface HypervisorImaging {
   readonly keepsPaused?: boolean
   /** Whether `restore` starts the VMM while the memory file is being written, and waits for `RestoreOptions.memoryFilled` before it reads any of it. Absent: it wants the whole file. */
   readonly startsAhead?: boolean
+  /** Whether the VMM resets no device, so that a guest that has used a disk must not take its driver from it, as a rehearsal does: the VMM would go on with queues that are no more. Absent: it does reset them. */
+  readonly disksStayBound?: boolean
   /**
    * Why a VM like this cannot be saved and restored here, in one sentence; undefined when it can. Found by saving and restoring a small one, once for each VMM and kernel, and
    * remembered: the first call may take as long as a boot.

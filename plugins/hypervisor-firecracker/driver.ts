@@ -17,6 +17,8 @@ export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, de
     createVm,
     launch: launchVm,
     keyFor,
+    // Up to 1.16.1 no device of it can be reset.
+    disksStayBound: true,
     restore: restoreVm
   })
 }

@@ -48,6 +48,7 @@ export interface RestDriverParts {
   readonly createVm: (handle: VmHandle, state: VmState, options: VmOptions) => RestVm
   readonly launch: (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal) => Promise<Vm>
   readonly keyFor: (spec: VmSpec, options: LaunchOptions) => Promise<string>
+  readonly disksStayBound?: true
   readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, how?: RestoreOptions) => Promise<Vm>
 }
 
@@ -87,6 +88,7 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
     probe,
     launch: async (spec, signal) => await parts.launch(spec, await launchOptions(), signal),
     imaging: {
+      ...parts.disksStayBound === undefined ? {} : { disksStayBound: parts.disksStayBound },
       refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? `the hypervisor ${driver} cannot plug memory into a VM` : undefined,
       key: async (spec) => await parts.keyFor(spec, await launchOptions()),
       restore: async (spec, image, statePath, how) => await parts.restore(spec, image, statePath, await launchOptions(), how)

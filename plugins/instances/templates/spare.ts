@@ -127,7 +127,7 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     undo.add(() => { link.close() })
     const { imaging } = vm
     if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
-    if (options.rehearse) {
+    if (options.rehearse && driverOf(context, hidden.record).imaging?.disksStayBound !== true) {
       await rehearse(context, link, hidden, signal)
       context.provenImages.add(kindOf(template))
     }

@@ -16,6 +16,7 @@ import { imageOf } from '../../vmm-double/image.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { judge } from '../../vmm-double/rules.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
+import { makeDriver } from './machine.ts'
 
 const spec: VmSpec = {
   id: 'x',
@@ -71,6 +72,10 @@ await t.test('trap, a pause without a snapshot: a guest goes on only once it was
   await capture.write()
   await capture.set('running')
   t.same(asked, ['/vm Paused', '/snapshot/create Full captured-state captured-memory', '/vm Resumed'], 'one that was made has told it')
+})
+
+await t.test('trap, no reset of a device: no guest is asked to take its driver from a disk that it has used', async (t) => {
+  t.match(await makeDriver(), { imaging: { disksStayBound: true } })
 })
 
 await t.test('trap, files of a snapshot: Firecracker writes over what is there, so that is removed first, and nothing but a whole snapshot is asked for', async (t) => {
