@@ -10,7 +10,7 @@ import { figure } from '../helpers/metrics.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { eventually } from '../helpers/eventually.ts'
 
-const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 2, quiet: '100ms' } } } } })
+const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 2, maxSpares: 2, quiet: '100ms' } } } } })
 const image = await push(server, await busyboxImage(), 'templates/busybox:latest')
 const other = await push(server, await busyboxImage({ Env: ['PATH=/bin', 'OTHER=yes'] }), 'templates/other:latest')
 
