@@ -1,4 +1,5 @@
 // Locks by key: one caller holds a key alone, or several share it. All others wait in order of arrival.
+import { deferred } from './deferred.ts'
 
 export interface Locks {
   /** Runs `work` once no other caller holds or shares `key`. */
@@ -53,10 +54,4 @@ export function createLocks (): Locks {
     },
     isUsed: (key) => queues.has(key)
   }
-}
-
-function deferred (): { promise: Promise<void>, resolve: () => void } {
-  let settle: () => void = () => {}
-  const promise = new Promise<void>((resolve) => { settle = resolve })
-  return { promise, resolve: settle }
 }

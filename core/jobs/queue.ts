@@ -2,6 +2,7 @@
 import type { JobQueue, Jobs } from '../contracts/services.ts'
 import { InvalidState } from '../errors/common.ts'
 import { openSpan, withSpan } from '../tracing/span.ts'
+import { deferred } from './deferred.ts'
 
 interface Entry {
   readonly id: string
@@ -95,14 +96,6 @@ function createEntry<T> (queue: string, id: string, job: (signal: AbortSignal) =
     }
   }
   return { id, controller, promise, start, reject }
-}
-
-// Promise.withResolvers comes with Node 22.
-function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void, reject: (error: unknown) => void } {
-  let resolve: (value: T) => void = () => undefined
-  let reject: (error: unknown) => void = () => undefined
-  const promise = new Promise<T>((_resolve, _reject) => { resolve = _resolve; reject = _reject })
-  return { promise, resolve: (value) => resolve(value), reject: (error) => reject(error) }
 }
 
 function cancelled (queue: string, id: string): DOMException {

@@ -4,6 +4,7 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../contracts/services.ts'
+import { deferred } from '../jobs/deferred.ts'
 import { programEnvironment } from './environment.ts'
 import { isAlive, readIdentity } from './identity.ts'
 import { wordsAfter } from './log-file.ts'
@@ -47,7 +48,7 @@ export interface Background {
 /** A process that was started, or not. */
 interface Begun {
   /** undefined when it could not be started */
-  readonly pid: number | undefined
+  readonly identity: ProcessIdentity | undefined
   readonly ended: Promise<string>
 }
 
@@ -58,10 +59,10 @@ export async function spawnBackground ({ log, ...command }: BackgroundCommand): 
   const output = await open(log, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   try {
     const start = (await output.stat()).size
-    const { pid, ended } = command.openExtra === undefined ? await throughSpawner(command, log) : await directly(command, output.fd, await command.openExtra())
+    const { identity, ended } = command.openExtra === undefined ? await throughSpawner(command, log) : await directly(command, output.fd, await command.openExtra())
     let end: string | undefined
     return {
-      identity: pid === undefined ? undefined : readIdentity(pid),
+      identity,
       ended: ended.then((how) => {
         end = how
         return how
@@ -75,13 +76,13 @@ export async function spawnBackground ({ log, ...command }: BackgroundCommand): 
 }
 
 async function throughSpawner ({ file, args, folder, environment, files = [] }: Omit<BackgroundCommand, 'log'>, log: string): Promise<Begun> {
-  const { promise: pid, resolve: begin } = promised<number | undefined>()
-  const { promise: ended, resolve: end } = promised<string>()
+  const { promise: begun, resolve: begin } = deferred<ProcessIdentity | undefined>()
+  const { promise: ended, resolve: end } = deferred<string>()
   let identity: ProcessIdentity | undefined
   startCommand({ file, args, cwd: folder, env: programEnvironment(environment), log, files }, {
     started (started) {
       identity = readIdentity(started)
-      begin(started)
+      begin(identity)
     },
     ended (exitCode, signal) { end(signal ?? `exit code ${exitCode}`) },
     failed (error) {
@@ -90,13 +91,7 @@ async function throughSpawner ({ file, args, folder, environment, files = [] }: 
       begin(undefined)
     }
   })
-  return { pid: await pid, ended }
-}
-
-function promised<T> (): { readonly promise: Promise<T>, readonly resolve: (value: T | Promise<T>) => void } {
-  let settle: (value: T | Promise<T>) => void = () => {}
-  const promise = new Promise<T>((resolve) => { settle = resolve })
-  return { promise, resolve: settle }
+  return { identity: await begun, ended }
 }
 
 async function untilGone (identity: ProcessIdentity): Promise<string> {
@@ -109,7 +104,7 @@ async function directly ({ file, args, folder, environment }: Omit<BackgroundCom
     const child = spawn(file, args, { cwd: folder, env: programEnvironment(environment), detached: true, stdio: ['ignore', output, output, ...extra.descriptors] })
     child.unref()
     return {
-      pid: child.pid,
+      identity: child.pid === undefined ? undefined : readIdentity(child.pid),
       ended: new Promise<string>((resolve) => {
         child.once('error', (error) => { resolve(error.message) })
         child.once('exit', (code, signal) => { resolve(signal ?? `exit code ${code}`) })
