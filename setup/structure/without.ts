@@ -89,7 +89,7 @@ async function removeIfEmpty (folder: string, place: string): Promise<void> {
 async function compile (folder: string, emit: boolean): Promise<readonly string[]> {
   const args = ['-p', '.', '--incremental', 'false', '--pretty', 'false', ...emit ? [] : ['--noEmit']]
   // What runs in the tree starts commands.
-  if (emit) await execute('sh', [join(folder, 'core/process/spawner/build.sh'), join(folder, 'dist/core/process/berth-spawner')])
+  if (emit) await execute('sh', [join(folder, 'core/build-program.sh'), join(folder, 'core/process/spawner'), join(folder, 'dist/core/process/berth-spawner')])
   return await execute(join(folder, COMPILER), args, { cwd: folder, maxBuffer: 2 ** 26 }).then(() => [], (error: unknown) => {
     const { stdout } = error as { readonly stdout?: string }
     if (stdout === undefined || stdout === '') throw error
