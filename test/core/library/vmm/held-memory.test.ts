@@ -51,6 +51,26 @@ t.test('what a program holds is copied with its holes, and again only where it h
   t.ok(await same(), 'also where there is nothing any more')
 })
 
+t.test('content and holes of any length, in places that change, are copied as they are', async (t) => {
+  const folder = t.testdir({})
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')]
+  const patterns = [[1, 3, 700, 20, 256, 512, 5, 1], [300, 1, 1, 1000, 40, 90, 255, 257], [2, 600, 3, 3]]
+  for (const [round, pages] of patterns.entries()) {
+    await writeFile(from, '')
+    const file = await open(from, 'r+')
+    await file.truncate(BYTES)
+    // Content and hole by turns, in pages, until the end.
+    for (let at = round * 4096, turn = 0; at < BYTES; at += (pages[turn % pages.length] ?? 1) * 4096, turn++) {
+      const length = Math.min((pages[turn % pages.length] ?? 1) * 4096, BYTES - at)
+      if (turn % 2 === 0) await write(file, at, `${round}${turn % 7}`, length / 2)
+    }
+    await file.close()
+    await copyChanged(commands, { from, bytes: BYTES, to })
+    t.ok((await readFile(to)).equals(await readFile(from)), `pattern ${round}`)
+    t.equal((await stat(to)).blocks, (await stat(from)).blocks, 'with the same holes')
+  }
+})
+
 t.test('a file is brought up to date from another', async (t) => {
   const folder = t.testdir({ from: 'x'.repeat(10_000), to: 'y'.repeat(10_000), shorter: 'x' })
   await copyChanged(commands, { from: join(folder, 'from'), bytes: 10_000, to: join(folder, 'to') })
