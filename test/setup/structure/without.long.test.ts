@@ -23,7 +23,7 @@ for (const plugin of shareOfCommit(REMOVABLE, 2)) {
     for (const name of TESTS) {
       const { failed, text } = await execute(process.execPath, [join(folder, `dist/test/${name}.test.js`)], { cwd: folder, maxBuffer: 2 ** 26 })
         .then(({ stdout }) => ({ failed: false, text: stdout }), ({ stdout, stderr }: { stdout: string, stderr: string }) => ({ failed: true, text: stdout + stderr }))
-      if (failed) t.fail(name, { text: text.split('\n').filter((line) => /^\s*not ok/.test(line)).join('\n') })
+      if (failed) t.fail(`${name}: ${text.split('\n').filter((line) => /^\s*not ok/.test(line)).join('; ').slice(0, 1000)}`)
       else t.match(text, /# \{ total: \d+, pass: \d+/, name)
     }
   })
