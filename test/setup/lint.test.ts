@@ -1,4 +1,6 @@
 // The rules of the lint that are our own say what they should, of code that breaks them.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { Linter, type Rule } from 'eslint'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
@@ -21,4 +23,21 @@ t.test('inside, names are in camelCase', async (t) => {
   const rule = await load('innerNames', 'inner-names')
   t.same(complaints(rule, ['const { size_gb: size } = body', 'f({ target_state: 1 })', 'x.created_at'].join('\n')), [1, 2, 3])
   t.same(complaints(rule, ['const LONG_NAME = 1', "f('size_gb: must be whole')", 'const _unused = sizeGb', "x['created_at']"].join('\n')), [])
+})
+
+t.test('a promise that nobody waits for, or that is taken for a value, is found by its type', async (t) => {
+  const folder = t.testdir({
+    'tsconfig.json': JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', lib: ['es2023'], types: [] }, include: ['*.ts'] }),
+    'package.json': '{ "type": "module" }',
+    'wrong.ts': [
+      'export async function wait (): Promise<boolean> { return true }',
+      'export function forget (): void { wait() }',
+      'export async function late (): Promise<number> { return await 3 }',
+      'export function some (list: readonly string[]): boolean { return list.some(async () => await wait()) }',
+      'export async function right (): Promise<boolean> { return await wait() }'
+    ].join('\n')
+  })
+  const args = ['--type-aware', '--config', join(packageRoot, 'setup/lint/promises.json'), '--format=unix', 'wrong.ts']
+  const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), args, { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
+  t.same([...said.matchAll(/wrong\.ts:(\d+):\d+: .*\[Error\/typescript\(([^)]+)\)\]/g)].map(([, line, rule]) => `${line} ${rule}`), ['2 no-floating-promises', '3 await-thenable', '4 no-misused-promises'], said)
 })
