@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { guestSystem, makeDriver } from '../plugins/hypervisor-qemu/machine.ts'
-import { lastLines } from './last-lines.ts'
+import { follow } from './follow.ts'
 import { runOnHost, type HostOptions } from './host.ts'
+import { lastLines } from './last-lines.ts'
 import { replay } from './replay.ts'
+import { UNDER_KVM } from './slow.ts'
 
-/** set for what runs there: VMs must run under KVM, and this is a host where each step may take long */
-export const UNDER_KVM = 'BERTH_TEST_KVM'
 const MODULES = ['kvm_amd', 'tun', 'vhost_net', 'loop']
 
 export interface KvmTest extends Pick<HostOptions, 'data' | 'processors' | 'memoryMib'> {
@@ -28,6 +28,10 @@ export interface KvmTest extends Pick<HostOptions, 'data' | 'processors' | 'memo
   readonly before?: string
   /** also where this host's KVM works */
   readonly alwaysEmulated?: boolean
+  /** where the emulated host's files are made; default: the system's temporary folder */
+  readonly place?: string
+  /** called with what the file prints besides its results on an emulated host, as it comes */
+  readonly onErrors?: (piece: Buffer) => void
 }
 
 /** How a run ended. */
@@ -77,13 +81,14 @@ async function runHere ({ file, args = [], env, timeoutMs }: KvmTest): Promise<O
 }
 
 async function runEmulated (options: KvmTest): Promise<Outcome> {
-  const { data, processors, memoryMib, timeoutMs } = options
+  const { data, processors, memoryMib, timeoutMs, place = tmpdir(), onErrors } = options
   // What boots there is made here, where it takes seconds.
   await guestSystem()
-  const folder = await mkdtemp(join(tmpdir(), 'berth-kvm-'))
+  const folder = await mkdtemp(join(place, 'berth-kvm-'))
   try {
     const began = performance.now()
-    const { ended, console, death } = await runOnHost({ folder, data, processors, memoryMib, timeoutMs, script: scriptOf(options) })
+    const run = runOnHost({ folder, data, processors, memoryMib, timeoutMs, script: scriptOf(options) })
+    const { ended, console, death } = onErrors === undefined ? await run : await follow(join(folder, 'share/errors'), onErrors, run)
     const read = async (name: string): Promise<string> => existsSync(join(folder, 'share', name)) ? await readFile(join(folder, 'share', name), 'utf8') : ''
     const code = await read('exit')
     await keepEvidence(folder)

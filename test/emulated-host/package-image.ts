@@ -10,7 +10,7 @@ import { kept } from './kept.ts'
 
 const TIMEOUT_MS = 120_000
 const DEPENDENCIES = 'dependencies-'
-const COMPILED = ['cli', 'core', 'node_modules', 'plugins', 'proxy', 'setup', 'test']
+const COMPILED = ['bench', 'cli', 'core', 'node_modules', 'plugins', 'proxy', 'setup', 'test']
 /** the guests' first process, which is there whatever folder the rest is compiled to */
 const GUEST = 'dist/guest'
 /** where finished systems of guests are; a large one with the kernel's headers is not for tests there */

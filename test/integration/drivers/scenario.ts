@@ -6,14 +6,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
-import type { ServerOptions } from '../../../setup/server/process.ts'
 import { look, shell, startCounter } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { hypervisorNames } from '../../helpers/hypervisor-names.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
 import { startTestServer } from '../../helpers/server.ts'
-import { UNDER_KVM } from '../../emulated-host/kvm.ts'
+import { pluginOf, SLOW_GUEST, SLOW_SERVER, slowDriver, turnedOff, UNDER_KVM } from '../../emulated-host/slow.ts'
 import { API, NAME_SERVER, OTHER, STRANGER } from '../egress-enforcement/far/contract.ts'
 import { openFar, WAN, type Far } from '../egress-enforcement/far/far.ts'
 import { curlImage } from './image.ts'
@@ -25,7 +23,6 @@ const [, , driver = '', prepared] = process.argv
 const SECRET = `secret${randomBytes(16).toString('hex')}`
 const MOCK = 'mock-API_KEY'
 const isSlow = process.env[UNDER_KVM] !== undefined
-const SLOW: Partial<ServerOptions> = { readyTimeoutMs: 600_000, server: { startTimeout: '5m', stopTimeout: '1m' } }
 
 t.setTimeout(3_600_000)
 const reason = missingPrivileges()
@@ -35,7 +32,7 @@ else t.plan(0, reason)
 async function main (): Promise<void> {
   const far = await openFar(t)
   const plugins = configuration(far)
-  const server = await startTestServer(t, { ...prepared === undefined ? {} : { folder: '/run/data' }, ...isSlow ? SLOW : {}, plugins })
+  const server = await startTestServer(t, { ...prepared === undefined ? {} : { folder: '/run/data' }, ...isSlow ? SLOW_SERVER : {}, plugins })
   const image = prepared ?? await push(server, await curlImage(), 'drivers/curl:latest')
   const { runtimes }: { runtimes: ReadonlyArray<{ readonly name: string, readonly available: boolean, readonly reason?: string, readonly features: readonly string[] }> } = Object(await server.api.call('GET', '/capabilities'))
   const own = runtimes.find(({ name }) => name === driver)
@@ -63,23 +60,17 @@ async function main (): Promise<void> {
 
 /** What is not tested here takes time all the same, and an emulated host is slower than any that the defaults are for. */
 function configuration (far: Far): Stage['plugins'] {
-  const off = { enabled: false }
   const namespace = `berth-test-${randomBytes(4).toString('hex')}`
   // After a failure: a server that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
-  const slow = { probeTimeout: '3m', launchTimeout: '2m', imageTimeout: '5m', heartbeatInterval: '5s', heartbeatDeadline: '1m' }
-  const patient = !isSlow ? {} : driver.startsWith('qemu') ? { ...slow, accelerator: 'kvm' } : { ...slow, guestTimeout: '5m' }
-  const config = driver.startsWith('qemu') ? 'hypervisor-qemu' : `hypervisor-${driver}`
-  const others = hypervisorNames.filter((name) => name !== driver && `hypervisor-${name}` !== config).map((name) => [`hypervisor-${name}`, off] as const)
   const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
   return {
-    builds: off, pushes: off, ingress: off, ports: off, webhooks: off, devices: off,
-    ...Object.fromEntries(others),
-    ...isSlow ? { resources: {}, guest: { config: { kernelHeaders: false, answerTimeout: '5m' } } } : { volumes: off },
+    ...turnedOff(driver),
+    ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
     networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
     egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
-    [config]: { config: { ...patient, ...binary === undefined ? {} : { binary } } }
+    [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary } } }
   }
 }
 

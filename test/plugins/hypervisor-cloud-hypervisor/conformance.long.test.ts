@@ -1,7 +1,8 @@
 // The Cloud Hypervisor driver keeps the contract, with real VMs on a host with KVM: this one, or an emulated one.
 import t from 'tap'
 import { hypervisorConformance } from '../../contracts/hypervisor.ts'
-import { testUnderKvm, UNDER_KVM } from '../../emulated-host/kvm.ts'
+import { testUnderKvm } from '../../emulated-host/kvm.ts'
+import { UNDER_KVM } from '../../emulated-host/slow.ts'
 import { guest, makeMachines } from '../hypervisor-qemu/machine.ts'
 import { binary, makeDriver, missing } from './machine.ts'
 
