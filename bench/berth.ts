@@ -1,4 +1,5 @@
 // A Berth server with an image that is ready, and what a client does with its machines.
+import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createApi, type Api } from '../setup/server/api.ts'
@@ -36,6 +37,7 @@ export async function startBerth (options: ServerOptions, image: OciImageSource)
   const api = createApi(server.url, server.key)
   const name = await pushGuestImage(server, image)
   await imageReady(api, name)
+  console.error(`a server and its image are ready: ${basename(options.folder)}`)
   return { server, api, image: name }
 }
 
@@ -105,6 +107,6 @@ async function imageReady (api: Api, name: string): Promise<void> {
     const status = field(image, 'status')
     if (status === 'ready') return
     if (status === 'failed') throw new Error(`the image ${name} failed: ${String(field(image, 'error'))}`)
-    await delay(20)
+    await delay(100)
   }
 }

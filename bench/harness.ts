@@ -15,6 +15,8 @@ export interface Figure extends Samples {
   readonly target?: Target
   /** what a reader must know to repeat the measurement */
   readonly note?: string
+  /** where and under what VMs ran, if that was asked for */
+  readonly host?: string
 }
 
 /** The measurements of one side. */
@@ -118,9 +120,16 @@ export function quantile (sorted: readonly number[], share: number): number {
   return below + (above - below) * (at - Math.floor(at))
 }
 
+let host: string | undefined
+
+/** Says where the figures that are printed from now on were measured. */
+export function measuredOn (place: string | undefined): void {
+  host = place
+}
+
 /** Prints a figure. Nothing else is written to standard output. */
 export function print (figure: Figure): void {
-  process.stdout.write(`${JSON.stringify(figure)}\n`)
+  process.stdout.write(`${JSON.stringify({ ...figure, host })}\n`)
 }
 
 function round (value: number): number {

@@ -1,5 +1,10 @@
-// The arguments of `npm run bench --`: the names of benchmarks, and how often each measures.
+// The arguments of `npm run bench --`: the names of benchmarks, how often each measures, and what their VMs run under.
 import { parseArgs } from 'node:util'
+
+const ACCELERATORS = ['auto', 'tcg', 'kvm'] as const
+
+/** As in the configuration of QEMU's driver: `auto` is KVM where it boots the guests' kernel, else emulation. */
+export type Accelerator = typeof ACCELERATORS[number]
 
 export interface BenchOptions {
   /** the number of measurements for each figure */
@@ -8,19 +13,37 @@ export interface BenchOptions {
   readonly seconds: number
   /** folder of another commit's checkout that is built, for comparisons with it */
   readonly before?: string
+  /** default: `auto` */
+  readonly accelerator: Accelerator
 }
 
-/** The export of each folder's `main.ts`: its benchmarks by their names on the command line. */
+/** Benchmarks by their names on the command line. */
 export type Benchmarks = Readonly<Record<string, (options: BenchOptions) => Promise<void>>>
+
+/** What each folder's `main.ts` exports. */
+export interface BenchmarkFile {
+  readonly benchmarks: Benchmarks
+  /** names of those that take an accelerator */
+  readonly accelerated?: readonly string[]
+}
 
 export interface Arguments extends BenchOptions { readonly names: readonly string[] }
 
 const DEFAULT_RUNS = 10
 const DEFAULT_SECONDS = 20
 
-/** Throws a sentence about invalid arguments. */
-export function parseArguments (args: readonly string[], known: readonly string[]): Arguments {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) }, seconds: { type: 'string', default: String(DEFAULT_SECONDS) }, before: { type: 'string' } } })
+/** Throws a sentence about invalid arguments. @param accelerated names of the benchmarks that take an accelerator */
+export function parseArguments (args: readonly string[], known: readonly string[], accelerated: readonly string[]): Arguments {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      runs: { type: 'string', default: String(DEFAULT_RUNS) },
+      seconds: { type: 'string', default: String(DEFAULT_SECONDS) },
+      before: { type: 'string' },
+      accelerator: { type: 'string', default: 'auto' }
+    }
+  })
   const runs = Number(values.runs)
   const seconds = Number(values.seconds)
   if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs ${values.runs}: a whole number from 1 on is wanted`)
@@ -28,5 +51,14 @@ export function parseArguments (args: readonly string[], known: readonly string[
   const unknown = positionals.find(name => !known.includes(name))
   if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}`)
   if (positionals.length === 0) throw new Error('no benchmark is named')
-  return { names: positionals, runs, seconds, ...values.before === undefined ? {} : { before: values.before } }
+  const accelerator = acceleratorOf(values.accelerator, positionals.filter((name) => !accelerated.includes(name)))
+  return { names: positionals, runs, seconds, accelerator, ...values.before === undefined ? {} : { before: values.before } }
+}
+
+/** @param without the named benchmarks that take none */
+function acceleratorOf (word: string, [without]: readonly string[]): Accelerator {
+  const found = ACCELERATORS.find((each) => each === word)
+  if (found === undefined) throw new Error(`--accelerator ${word}: one of ${ACCELERATORS.join(', ')} is wanted`)
+  if (found !== 'auto' && without !== undefined) throw new Error(`--accelerator ${found}: the benchmark ${without} takes none`)
+  return found
 }

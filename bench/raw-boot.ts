@@ -31,6 +31,9 @@ export interface RawVm {
   end (): Promise<void>
 }
 
+/** for a new VMM to listen, also on an emulated host */
+const CONNECT_TIMEOUT_MS = 120_000
+
 /** the name of this side in figures */
 export const rawBootName = 'the same QEMU command line cold-booted by hand to its first line of output, its disks made before'
 
@@ -128,7 +131,7 @@ export async function runWorkload (socketPath: string, workload: Workload): Prom
 
 /** Connects as soon as the VMM listens; no event reports that. */
 async function connected (path: string): Promise<Socket> {
-  for (let attempt = 0; attempt < 5000; attempt++) {
+  for (const deadline = performance.now() + CONNECT_TIMEOUT_MS; performance.now() < deadline;) {
     const socket = connect({ path })
     try {
       await once(socket, 'connect')

@@ -1,20 +1,21 @@
 // Servers with and without templates, and a wait until a server has everything ready for the next create.
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ServerOptions, ServerProcess } from '../setup/server/process.ts'
+import { shareProofs, type ServerOptions, type ServerProcess } from '../setup/server/process.ts'
 import { boot, logLines, remove, type Berth, type MachineOptions } from './berth.ts'
 
 type Plugins = NonNullable<ServerOptions['plugins']>
 
-const readyTimeoutMs = 180_000
-const pauseMs = 50
+/** An emulated host finds out first whether VMs can be saved there, which takes minutes. */
+const readyTimeoutMs = 900_000
+const pauseMs = 200
 
 /** the origin of an instance, as its log of operations says */
 export type Way = 'from a spare VM' | 'from a template' | 'by a boot'
 
-/** @param spares how many VMs are kept ready for each shape */
+/** A spare VM waits for its turn, however long that takes. @param spares how many VMs are kept ready for each shape */
 export function templatesOn (spares = 1): Plugins {
-  return { instances: { config: { templates: { enabled: true, spares } } } }
+  return { instances: { config: { templates: { enabled: true, spares, spareIdle: '2h' } } } }
 }
 
 export function templatesOff (): Plugins {
@@ -53,6 +54,8 @@ export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'
   }
   await remove(berth, await boot(berth, { ...options, name: 'first-of-its-shape' }))
   await ready()
+  await shareProofs(berth.server)
+  console.error(`it makes instances ${expected}`)
   return {
     ready,
     async check (id) {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
 import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import { createHostCommands } from '../../core/process/run.ts'
+import { isEmulatedHost } from '../accelerator.ts'
 import { boot, exec, field, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'
@@ -37,14 +38,16 @@ async function burst ({ runs, before }: BenchOptions): Promise<void> {
   })
 }
 
-async function forkBench ({ runs }: BenchOptions): Promise<void> {
+async function forkBench ({ runs, accelerator }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
     const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
     await warmUp(warm, idle, 0)
     await againstBoot(warm, raw, runs)
+    // These are compared with nothing that a slow host makes slow as well.
+    if (isEmulatedHost) return
     await pausesOfSource(warm, runs)
     await manyForks(warm, runs)
-  })
+  }, accelerator)
 }
 
 /** The pause of the source alone: without the other parts of `fork`, a few runs do not take minutes. */
@@ -139,3 +142,4 @@ async function gapsSince (path: string, offset: number): Promise<Array<{ readonl
 }
 
 export const benchmarks: Benchmarks = { fork: forkBench, 'fork-burst': burst, pause: pauseBench }
+export const accelerated = ['fork']

@@ -1,18 +1,25 @@
-// The image that the benchmarks of memory images boot: busybox, and the program `bench-guest`, which is compiled when it is needed.
+// The image that the benchmarks of memory images boot: busybox, and the program `bench-guest`, which is compiled when it is needed, and for an emulated host before it boots.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { busyboxImage } from '../../test/helpers/images.ts'
+import { isEmulatedHost } from '../accelerator.ts'
 
 /** the path of the program in the image */
 export const guestProgram = '/bin/bench-guest'
 
-/** Compiles the program in `folder` and returns the image. */
-export async function makeGuestImage (commands: HostCommands, folder: string): Promise<OciImageSource> {
+/** Compiles the program in `folder` and returns its path. */
+export async function compileGuestProgram (commands: HostCommands, folder: string): Promise<string> {
   const program = join(folder, 'bench-guest')
   await commands.run('cc', ['-static', '-O2', '-Wall', '-Wextra', '-Werror', '-o', program, join(packageRoot, 'bench/guest/bench-guest.c')])
+  return program
+}
+
+/** @param folder for the program */
+export async function makeGuestImage (commands: HostCommands, folder: string): Promise<OciImageSource> {
+  const program = isEmulatedHost ? '/run/data/bench-guest' : await compileGuestProgram(commands, folder)
   return await busyboxImage({}, [{ path: guestProgram.slice(1), content: await readFile(program), mode: 0o755 }])
 }
 

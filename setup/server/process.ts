@@ -110,6 +110,11 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   }
 }
 
+/** Tells servers that are started from now on what this one has found out about its VMM. */
+export async function shareProofs ({ dataDir }: Pick<ServerProcess, 'dataDir'>): Promise<void> {
+  await keepProof(cacheFolder, dataDir)
+}
+
 /** Ends what a server may have left, keeps the guest system for the next one, and removes the folder. Reports what it had to end. */
 export async function removeServerFolder (folder: string): Promise<string[]> {
   const found: string[] = []
