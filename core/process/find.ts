@@ -1,6 +1,8 @@
 // Reads facts about processes from /proc, whoever started them. For a process that has ended, or that this user may not look at, the facts are empty, so it never matches.
 import { readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
+import { mountsOf } from './mounts.ts'
 import { statFields } from './stat.ts'
 
 /** Ids of all processes in /proc; each may have ended before it is looked at. */
@@ -31,9 +33,27 @@ export async function environmentOf (pid: number): Promise<ReadonlyMap<string, s
   }))
 }
 
-/** Path of its working folder, as the kernel reports it: a removed folder has ` (deleted)` at its end. */
+/** Path of its working folder, as the kernel reports it: a removed folder has ` (deleted)` at its end. Of a process in a jail it is the path outside. */
 export async function folderOf (pid: number): Promise<string | undefined> {
-  return await unlessGone(readlink(`/proc/${pid}/cwd`))
+  const [folder, top] = await Promise.all(['cwd', 'root'].map(async (name) => await unlessGone(readlink(`/proc/${pid}/${name}`))))
+  // Only the root of another mount namespace has no path of its own.
+  if (folder === undefined || top !== '/' || await isSameFile(`/proc/${pid}/root`, '/')) return folder
+  const root = await unlessGone(rootOf(pid))
+  return root === undefined ? folder : join(root, folder.slice(1))
+}
+
+/** Where the root of a process with a mount namespace of its own is for this process; undefined when it is nowhere here. */
+async function rootOf (pid: number): Promise<string | undefined> {
+  const [own, its] = await Promise.all([mountsOf('self'), mountsOf(pid)])
+  const root = its.findLast(({ point }) => point === '/')
+  if (root === undefined) return undefined
+  const places = own.filter(({ device, root: mounted }) => device === root.device && isBelow(root.root, mounted)).map(({ root: mounted, point }) => join(point, relative(mounted, root.root)))
+  for (const place of places) if (await isSameFile(place, `/proc/${pid}/root`)) return place
+  return undefined
+}
+
+function isBelow (path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`)
 }
 
 /** Its user. */
@@ -62,7 +82,8 @@ async function unlessGone<T> (read: Promise<T>): Promise<T | undefined> {
   try {
     return await read
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined
+    // EINVAL: it is ending, and has no mounts any more
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'EINVAL')) return undefined
     throw error
   }
 }

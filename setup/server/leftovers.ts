@@ -1,6 +1,6 @@
 // Finds what still uses a folder: processes that work in it or have it in their arguments, and mounts below it.
-import { readFile } from 'node:fs/promises'
 import { argumentsOf, folderOf, processIds } from '../../core/process/find.ts'
+import { mountsOf } from '../../core/process/mounts.ts'
 
 export interface Leftover { readonly pid: number, readonly command: string }
 
@@ -18,12 +18,5 @@ export async function processesIn (folder: string): Promise<Leftover[]> {
 
 /** Mount points below `folder`, the deepest first. */
 export async function mountsIn (folder: string): Promise<string[]> {
-  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n')
-  const points = lines.map(line => line.split(' ')[4] ?? '').map(unescapeMountPoint)
-  return points.filter(point => point.startsWith(`${folder}/`)).sort((a, b) => b.length - a.length)
-}
-
-/** mountinfo writes spaces and the like in octal. */
-function unescapeMountPoint (text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_match, octal: string) => String.fromCharCode(parseInt(octal, 8)))
+  return (await mountsOf('self')).map(({ point }) => point).filter(point => point.startsWith(`${folder}/`)).sort((a, b) => b.length - a.length)
 }
