@@ -7,5 +7,5 @@ export const CAPTURE_SOCKET = 'capture.sock'
 
 /** @param directory the VM's own folder */
 export function folderOf (directory: string): RunFolder {
-  return runFolder(directory, 'qemu', QMP_ADDRESS, [CAPTURE_SOCKET])
+  return runFolder(directory, 'qemu', QMP_ADDRESS, { beside: [CAPTURE_SOCKET] })
 }

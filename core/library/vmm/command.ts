@@ -21,14 +21,18 @@ const DEVICE_OVERHEAD_BYTES = 2 ** 30
 
 type CommandSpec = Pick<VmSpec, 'identity' | 'memory' | 'network'> & Partial<Pick<VmSpec, 'memoryBytes' | 'hotplugBytes' | 'devices'>>
 
-/** The first element is the program to start. */
+/**
+ * The first element is the program to start.
+ * @param capabilities those of a program that becomes the VMM, and its user, by itself; absent: it has that user from the beginning, and none
+ */
 export async function vmmCommand (
-  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', spec: CommandSpec
+  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', spec: CommandSpec, capabilities?: readonly string[]
 ): Promise<[string, ...string[]]> {
   const { memory, network } = spec
   const lock = memory === undefined ? [] : memoryLock(memory)
   const enter = network === undefined ? [] : ['nsenter', `--net=${network.namespace}`]
-  const [file, ...rest] = [...lock, ...enter, ...await unprivileged(accelerator, spec, lockedBytes(spec)), binary, ...args]
+  const rights = capabilities === undefined ? await unprivileged(accelerator, spec, lockedBytes(spec)) : privileged(capabilities)
+  const [file, ...rest] = [...lock, ...enter, ...rights, binary, ...args]
   if (file === undefined) throw new Error('a command needs a program')
   return [file, ...rest]
 }
@@ -51,6 +55,14 @@ export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, netw
   const group = accelerator === 'kvm' && identity !== undefined ? await kvmGroup() : undefined
   const user = identity === undefined ? [] : [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, group === undefined ? '--clear-groups' : `--groups=${group}`]
   return [...limited, 'setpriv', ...user, '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all']
+}
+
+/**
+ * The beginning of the command of a program that gives up root by itself. It drops all of its capabilities with that, and as there are no new privileges, nothing that it starts gets one again: so what is
+ * left in the bounding set is of no use.
+ */
+function privileged (capabilities: readonly string[]): string[] {
+  return ['prlimit', ...NO_CORE_DUMP, 'setpriv', '--no-new-privs', '--inh-caps=-all', `--bounding-set=${['-all', ...capabilities.map((name) => `+${name}`)].join(',')}`]
 }
 
 /** How much memory a VMM may lock when devices write to it: the guest's, and that of the devices themselves, for which libvirt adds the same amount. */

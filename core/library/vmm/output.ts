@@ -24,9 +24,13 @@ export async function linkOutput (folder: RunFolder, files: VmSpec['files']): Pr
   for (const [file, name] of Object.entries(LINKS)) await folder.link(name, files[file === 'vmm' ? 'vmm' : file === 'output' ? 'output' : 'report'])
 }
 
-/** The command prefix of the VMM. */
-export function outputArgs (vsock: string): string[] {
-  return [CONTROL_SOCKET, LINKS.vmm, `${LINKS.output}=${vsock}_${OUTPUT_PORT}`, `${LINKS.report}=${vsock}_${REPORT_PORT}`, '--']
+/**
+ * The command prefix of the VMM.
+ * @param vsock path of the VMM's socket for its guest's vsock, from the run folder
+ * @param user whom the process that writes the files becomes, where what becomes the VMM is still root
+ */
+export function outputArgs (vsock: string, user?: NonNullable<VmSpec['identity']>): string[] {
+  return [...user === undefined ? [] : ['--as', `${user.uid}:${user.gid}`], CONTROL_SOCKET, LINKS.vmm, `${LINKS.output}=${vsock}_${OUTPUT_PORT}`, `${LINKS.report}=${vsock}_${REPORT_PORT}`, '--']
 }
 
 /** `Vm.rotate`: the link names the new file, and the process that writes the files opens it in place of the old one. */

@@ -1,5 +1,6 @@
 // Starts a VM whose VMM has a REST API: its folder, its process, its first answer, its requests. When a step fails, everything is undone.
 import { stat } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess } from '../../process/end.ts'
 import { createUndo } from '../../undo.ts'
@@ -24,11 +25,13 @@ export interface RestLaunch {
   readonly vmmVersion: string
   /** the program and its arguments, run in the folder */
   readonly command: readonly [string, ...string[]]
+  /** capabilities of a program that becomes the VMM, and its user, by itself; absent: it has the user from the beginning, and none */
+  readonly capabilities?: readonly string[]
   readonly folder: RunFolder
   readonly client: RestClient
-  /** name of the socket for the guest's vsock, in the folder */
+  /** name of the socket for the guest's vsock, in the folder's room */
   readonly vsock: string
-  /** names of links to disks, and their targets */
+  /** names of links to disks and other files, and their targets */
   readonly links: Readonly<Record<string, string>>
   /** path of a request that the VMM answers as soon as it serves */
   readonly ping: string
@@ -45,7 +48,7 @@ export interface RestLaunch {
 }
 
 export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSignal | undefined): Promise<RestVm> {
-  const { folder, client, name, driver, vmmVersion, facts, details, command } = launch
+  const { folder, client, name, driver, vmmVersion, facts, details, command, capabilities } = launch
   if (spec.network !== undefined) await checkNamespace(spec.network)
   await folder.reclaim()
   const undo = createUndo()
@@ -54,7 +57,8 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     undo.add(async () => { folder.remove() })
     await linkOutput(folder, spec.files)
     for (const [link, target] of Object.entries(launch.links)) await folder.link(link, target)
-    const vmm = await startVmm(spec, { name, binary: OUTPUT_PROGRAM, args: [...outputArgs(launch.vsock), ...command], accelerator: 'kvm', folder: folder.path })
+    const output = outputArgs(relative(folder.path, join(folder.room, launch.vsock)), capabilities === undefined ? undefined : spec.identity)
+    const vmm = await startVmm(spec, { name, binary: OUTPUT_PROGRAM, args: [...output, ...command], accelerator: 'kvm', folder: folder.path, ...capabilities === undefined ? {} : { capabilities } })
     undo.add(() => outputEnded(folder))
     undo.add(() => endProcess(vmm.identity))
     await answers(vmm, launch, signal)

@@ -39,9 +39,9 @@ export interface RestVmParts {
   readonly handle: VmHandle
   readonly identity: ProcessIdentity
   readonly folder: RunFolder
-  /** name of the VMM's socket for its guest's vsock, in that folder */
+  /** name of the VMM's socket for its guest's vsock, in that folder's room */
   readonly vsock: string
-  /** name of the socket of its API, in that folder */
+  /** name of the socket of its API, there, too */
   readonly api: string
   /** Asks the VMM for the VM's state; undefined when the answer is not a known state. */
   readonly ask: () => Promise<VmState | undefined>
@@ -126,7 +126,7 @@ export class RestVm implements Vm {
     for (let pauseMs = CONNECT_PAUSES_MS.first; ; pauseMs = Math.min(pauseMs * 2, CONNECT_PAUSES_MS.most)) {
       this.#mustBeThere()
       try {
-        const socket = await connectGuest(this.#parts.folder.path, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS)
+        const socket = await connectGuest(this.#parts.folder.room, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS)
         if (turn === this.#agentTurn) this.#agent = socket
         else socket.destroy()
         return socket
@@ -204,7 +204,7 @@ export class RestVm implements Vm {
 
   async #hold (): Promise<void> {
     if (this.#line?.destroyed === false || this.#released) return
-    const line = await connectUnix(this.#parts.folder.path, this.#parts.api).catch((error: unknown) => { throw VmmUnreachable.from(error, this.handle.driver, 'it has just closed its socket') })
+    const line = await connectUnix(this.#parts.folder.room, this.#parts.api).catch((error: unknown) => { throw VmmUnreachable.from(error, this.handle.driver, 'it has just closed its socket') })
     this.#line = line
     line.resume()
     line.once('close', () => this.notice())

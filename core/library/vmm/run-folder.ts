@@ -2,7 +2,7 @@
 // that a guest controls cannot replace files that the server reads.
 import { rmSync, statSync } from 'node:fs'
 import { chown, mkdir, rename, rm, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { hasCode } from '../../errors/system-code.ts'
 import { endProcess } from '../../process/end.ts'
 import { argumentsOf, processesIn } from '../../process/find.ts'
@@ -12,6 +12,8 @@ import type { VmSpec } from '../hypervisor.ts'
 
 export interface RunFolder {
   readonly path: string
+  /** where the VMM makes its sockets and writes its files: this folder, or one in it that is the VMM's root */
+  readonly room: string
   /** Makes the folder, for the VMM's user alone. */
   make (identity: VmSpec['identity']): Promise<void>
   /** Makes a link to a file, in place of what has that name. The VMM opens files by names that are the same in all clones, and the links say which files they are. */
@@ -29,27 +31,36 @@ export interface RunFolder {
   reclaim (): Promise<void>
 }
 
-/**
- * @param word an argument by which the VMM and its helpers are told from an operator's shell in the folder
- * @param beside names of files in the VM's own folder that are removed with it
- */
-export function runFolder (directory: string, driver: string, word: string, beside: readonly string[] = []): RunFolder {
+export interface RunFolderOptions {
+  /** names of files in the VM's own folder that are removed with it */
+  readonly beside?: readonly string[]
+  /** where in it a VMM that is jailed has its root, and whether this one is */
+  readonly jail?: { readonly root: string, readonly isUsed: boolean }
+}
+
+/** @param word an argument by which the VMM and its helpers are told from an operator's shell in the folder */
+export function runFolder (directory: string, driver: string, word: string, { beside = [], jail }: RunFolderOptions = {}): RunFolder {
   const path = join(directory, driver)
+  const root = jail === undefined ? undefined : join(path, jail.root)
+  const room = jail?.isUsed === true && root !== undefined ? root : path
   const remove = (): void => {
     for (const name of beside) rmSync(join(directory, name), { force: true })
     rmSync(path, { recursive: true, force: true })
   }
   return {
     path,
+    room,
     async make (identity) {
-      await mkdir(path, { mode: 0o700 })
-      if (identity !== undefined) await chown(path, identity.uid, identity.gid)
+      for (const folder of [path, ...foldersBetween(path, room)]) {
+        await mkdir(folder, { mode: 0o700 })
+        if (identity !== undefined) await chown(folder, identity.uid, identity.gid)
+      }
     },
     link: (name, target) => placeLink(path, name, target),
     remove,
     async removeStale (socket) {
       try {
-        (await connectUnix(path, socket)).destroy()
+        (await connectUnix(room, socket)).destroy()
       } catch (error) {
         // A VMM listened there a moment ago.
         if (hasCode(error, 'ECONNRESET')) return
@@ -63,7 +74,8 @@ export function runFolder (directory: string, driver: string, word: string, besi
       return found === undefined ? undefined : `${found.ino} ${found.birthtimeNs}`
     },
     async reclaim () {
-      for (const pid of await processesIn(path)) {
+      // One that is jailed begins in the folder and goes on in its root: so it is looked for in this order, whatever VMM is to follow.
+      for (const pid of [...await processesIn(path), ...root === undefined ? [] : await processesIn(root)]) {
         // An operator's shell may have the folder as its working folder, too.
         const identity = (await argumentsOf(pid)).includes(word) ? readIdentity(pid) : undefined
         if (identity !== undefined) await endProcess(identity)
@@ -71,6 +83,12 @@ export function runFolder (directory: string, driver: string, word: string, besi
       remove()
     }
   }
+}
+
+/** The folders on the way from one into another, without the first. */
+function foldersBetween (from: string, to: string): string[] {
+  const names = relative(from, to).split(sep).filter((name) => name !== '')
+  return names.map((_, index) => join(from, ...names.slice(0, index + 1)))
 }
 
 async function placeLink (folder: string, name: string, target: string): Promise<void> {

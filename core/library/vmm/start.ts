@@ -21,6 +21,8 @@ export interface StartedAs {
   readonly within?: readonly string[]
   /** files that it finds open for reading, from `FIRST_EXTRA` on, whoever may read them */
   readonly files?: readonly string[]
+  /** capabilities of a program that becomes the VMM, and its user, by itself */
+  readonly capabilities?: readonly string[]
   /** Explains the VMM's words when they are about the TAP; empty when they are not. */
   explainTap? (words: string, network: VmNetwork): string
 }
@@ -35,8 +37,8 @@ export interface Vmm {
   lastWords (): Promise<string>
 }
 
-export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], files = [], explainTap }: StartedAs): Promise<Vmm> {
-  const [command, ...words] = await vmmCommand(binary, args, accelerator, spec)
+export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], files = [], capabilities, explainTap }: StartedAs): Promise<Vmm> {
+  const [command, ...words] = await vmmCommand(binary, args, accelerator, spec, capabilities)
   const [file = command, ...rest] = [...within, command, ...words]
   const { identity, ended: exited, end, lastWords } = await spawnBackground({ file, args: rest, folder, log: spec.files.vmm, files })
   const reasonOf = async (how: string): Promise<Error> => {

@@ -24,6 +24,11 @@ await t.test('the namespace is entered before privileges are dropped, and rights
   t.match(await command({ network, memory: { path: '/m', sharing: 'shared' } }), /^flock\|.*\|\/m\|nsenter\|/)
 })
 
+await t.test('what becomes the VMM by itself has the capabilities for that, and gets no others', async (t) => {
+  const words = await vmmCommand('jailer', ['-x'], 'kvm', { identity, network }, ['setuid', 'mknod'])
+  t.equal(words.join('|'), 'nsenter|--net=/run/netns/a b|prlimit|--core=0:0|setpriv|--no-new-privs|--inh-caps=-all|--bounding-set=-all,+setuid,+mknod|jailer|-x')
+})
+
 const skip = process.getuid?.() === 0 ? false : 'only root can ask as another user'
 await t.test('vhost-net is used when the VM\'s user can open it, and the device is as it was', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-vhost-'))

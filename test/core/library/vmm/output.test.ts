@@ -1,7 +1,7 @@
 // berth-vm-output: what VMM and guest print is in their files, acknowledged, also when these move; and it ends with the VMM.
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +42,36 @@ await t.test('lines reach their files, each piece is acknowledged, a moved file 
   await exited
   await outputEnded(folder)
   await t.rejects(rotateOutput(folder, 'output', join(directory, 'moved'), process.pid), { code: 'vm_rotate_failed' })
+})
+
+const skip = process.getuid?.() === 0 ? false : 'only root can become another user'
+await t.test('where the VMM is started by root, what stays behind is the VM\'s user for good, and opens and makes everything as that', { skip }, async (t) => {
+  const user = { uid: 61_013, gid: 61_014 }
+  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  await chmod(directory, 0o711)
+  const folder = runFolder(directory, 'run', 'none')
+  await folder.make(user)
+  for (const name of ['console', 'output', 'report']) {
+    await writeFile(join(directory, name), '', { mode: 0o600 })
+    if (name !== 'report') await chown(join(directory, name), user.uid, user.gid)
+    await symlink(join(directory, name), join(folder.path, name))
+  }
+  const run = (): ChildProcess => spawn(OUTPUT_PROGRAM, [...outputArgs('v', user), 'sh', '-c', 'id -u; id -g; exec sleep 600'], { cwd: folder.path, stdio: 'ignore' })
+  t.same(await once(run(), 'exit'), [126, null], 'a file that is not the user\'s is not opened')
+  for (const name of ['output.sock', 'v_1025']) await rm(join(folder.path, name))
+  await chown(join(directory, 'report'), user.uid, user.gid)
+  const child = run()
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  await eventually('the VMM has printed', async () => await readFile(join(directory, 'console'), 'utf8') === '0\n0\n')
+  const keeper = (await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).trim()
+  const status = await readFile(`/proc/${keeper}/status`, 'utf8')
+  for (const line of [/^Uid:(\s+61013){4}$/m, /^Gid:(\s+61014){4}$/m, /^Groups:\s*$/m, /^CapPrm:\s+0+$/m, /^CapEff:\s+0+$/m]) t.match(status, line)
+  t.same((await stat(join(folder.path, 'v_1025'))).uid, user.uid, 'its sockets are the user\'s')
+  child.kill('SIGKILL')
+  await exited
+  await outputEnded(folder)
 })
 
 /** Writes, and waits for the acknowledgement. */
