@@ -34,6 +34,10 @@ export interface HypervisorFixture {
   readonly vmm?: VmmAccess
   /** what `waitingVm` makes VMs of */
   readonly booted?: () => Promise<Booted | undefined>
+  /** the user of VMs whose case gives them none; absent: they have the server's */
+  readonly identity?: Identity
+  /** VMMs with users of their own are started by a jailer, whose capabilities stay in their bounding set; without new privileges they are of no use there. */
+  readonly hasJailer?: boolean
   /** whether the network devices of guests are real ones; their image has /bin/busybox then */
   readonly hasNetwork?: boolean
 }
@@ -54,7 +58,7 @@ export async function makeSpec (t: Test, fixture: HypervisorFixture, options: { 
   const file = (name: string): string => join(directory, name)
   const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
   const machine = await fixture.makeMachine(directory)
-  const { identity } = options
+  const { identity = fixture.identity } = options
   const owned = [...Object.values(files), ...machine.disks.filter((disk) => !disk.readonly).map((disk) => disk.path)]
   for (const path of owned) {
     await writeFile(path, '', { flag: 'a', mode: 0o600 })

@@ -76,6 +76,7 @@ export async function captureHere (t: Test, fixture: HypervisorFixture, vm: Vm, 
   const written = join(spec.directory, 'memory-written')
   const image = await facetOf(vm).capture({ statePath, memoryPath: written })
   const memoryPath = facetOf(vm).memoryFile ?? written
+  await own(spec, memoryPath)
   // A driver may know of no memory in a file, and write it out at each capture.
   return { spec: spec.memory === undefined ? spec : { ...spec, memory: { ...spec.memory, path: memoryPath } }, image, statePath, memoryPath, tick, bootId }
 }
@@ -138,7 +139,10 @@ export async function forkSpec (t: Test, fixture: HypervisorFixture, { spec, mem
   const disks = []
   for (const disk of spec.disks) {
     const path = disk.readonly ? disk.path : join(other.directory, `fork-${disk.id}`)
-    if (!disk.readonly) await copySparse(createHostCommands(), disk.path, path)
+    if (!disk.readonly) {
+      await copySparse(createHostCommands(), disk.path, path)
+      await own(other, path)
+    }
     disks.push({ ...disk, path })
   }
   return { ...other, disks, memory: { path: memoryPath, sharing: 'private' } }

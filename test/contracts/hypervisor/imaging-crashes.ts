@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { contents, launch, type HypervisorFixture } from './fixture.ts'
-import { capturedShared, facetOf, forkSpec, imagingOf, ticking } from './image-fixture.ts'
+import { capturedShared, facetOf, forkSpec, imagingOf, own, ticking } from './image-fixture.ts'
 import type { CrashOrder } from './image-and-die.ts'
 
 // From before the first step to after the last, on a fast machine and on a slow one.
@@ -80,6 +80,7 @@ export async function imagingCrashCases (t: Test, fixture: HypervisorFixture): P
     for (const path of [statePath, written]) await rm(path, { force: true })
     const image = await facetOf(last).capture({ statePath, memoryPath: written })
     const memory = { path: facetOf(last).memoryFile ?? written, sharing: 'shared' as const }
+    await own(spec, memory.path)
     await last.kill()
     t.notOk((await contents(spec.directory)).includes('capture.sock'))
     const back = await launch(t, { ...driver, launch: (wanted) => imagingOf(driver).restore({ ...wanted, memory }, image, statePath) }, spec)

@@ -89,7 +89,9 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const image = await facetOf(vm).capture({ statePath, memoryPath })
     await vm.kill()
     await sleep(LAIN_MS)
-    const back = await imagingOf(driver).restore({ ...spec, memory: { path: facetOf(vm).memoryFile ?? memoryPath, sharing: 'shared' } }, image, statePath)
+    const path = facetOf(vm).memoryFile ?? memoryPath
+    await own(spec, path)
+    const back = await imagingOf(driver).restore({ ...spec, memory: { path, sharing: 'shared' } }, image, statePath)
     t.teardown(() => back.kill())
     const again = await converse(t, fixture, back)
     await again.wake()
@@ -220,6 +222,7 @@ async function forkCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     const image = await facetOf(vm).capture({ statePath, memoryPath: written })
     await vm.kill()
     const memoryPath = facetOf(vm).memoryFile ?? written
+    await own(source, memoryPath)
     await Promise.all(['one', 'two'].map(async (text) => {
       const spec = { ...await makeSpec(t, fixture), memory: { path: memoryPath, sharing: 'private' as const } }
       t.equal(await imagingOf(driver).key(spec), image.key)

@@ -6,7 +6,7 @@ import type { MemoryImage, Vm, VmNetwork, VmSpec } from '../../../core/library/h
 import type { GuestLink } from '../../../plugins/guest/contract.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { captureInto, facetOf, imagingOf, sharedSpec, ticking } from './image-fixture.ts'
+import { captureInto, facetOf, imagingOf, own, sharedSpec, ticking } from './image-fixture.ts'
 import { echoInGuest, echoOutside, GATEWAY, guestRun, TestNetwork } from './network-fixture.ts'
 
 const USER = { uid: 61_004, gid: 61_004 }
@@ -35,27 +35,28 @@ async function trafficCases (t: Test, fixture: HypervisorFixture): Promise<void>
   await t.test('two VMs on one bridge reach it and one another, and their VMMs have no rights in its namespace', async (t) => {
     const driver = await fixture.makeDriver()
     const network = await TestNetwork.make(t)
+    const other = await makeSpec(t, fixture, { deep: true })
     const specs = [
       { ...await makeSpec(t, fixture, { identity: USER }), network: await network.tap(USER.uid, MACS[0]) },
-      { ...await makeSpec(t, fixture, { deep: true }), network: await network.tap(undefined, MACS[1]) }
+      { ...other, network: await network.tap(other.identity?.uid, MACS[1]) }
     ] as const
     const vms = await Promise.all(specs.map(async (spec) => await launch(t, driver, spec)))
     const links = await Promise.all(vms.map(async (vm) => await converse(t, fixture, vm)))
-    const [one, other] = links
-    if (one === undefined || other === undefined) throw new Error('two were launched')
-    await Promise.all([one.run({ ...workload('wait'), ...address(0) }), other.run({ ...workload('wait'), ...address(1) })])
+    const [one, two] = links
+    if (one === undefined || two === undefined) throw new Error('two were launched')
+    await Promise.all([one.run({ ...workload('wait'), ...address(0) }), two.run({ ...workload('wait'), ...address(1) })])
     await hasAddress(t, one, 0)
     t.match(await network.run(ping(IPS[0])), / 0% packet loss/)
     t.match(await guestRun(one, ping(IPS[1])), / 0% packet loss/)
     t.equal(await echoInGuest(network, one, IPS[0], MUCH), MUCH)
-    t.equal(await echoOutside(network, other, MUCH), MUCH)
-    for (const vm of vms) await withoutRights(t, vm, network)
+    t.equal(await echoOutside(network, two, MUCH), MUCH)
+    for (const [index, vm] of vms.entries()) await withoutRights(t, vm, network, { isJailed: fixture.hasJailer === true && specs[index]?.identity !== undefined })
   })
 }
 
-async function withoutRights (t: Test, { handle: { pid } }: Vm, network: TestNetwork): Promise<void> {
+async function withoutRights (t: Test, { handle: { pid } }: Vm, network: TestNetwork, { isJailed }: { readonly isJailed: boolean }): Promise<void> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) t.match(status, new RegExp(`^Cap${set}:\\s+0+$`, 'm'))
+  for (const set of ['Inh', 'Prm', 'Eff', 'Amb', ...isJailed ? [] : ['Bnd']]) t.match(status, new RegExp(`^Cap${set}:\\s+0+$`, 'm'))
   t.match(status, /^NoNewPrivs:\s+1$/m)
   t.equal(await readlink(`/proc/${pid}/ns/net`), `net:[${(await stat(network.path)).ino}]`, 'it is in the TAP\'s namespace')
 }
@@ -99,12 +100,14 @@ async function templateCases (t: Test, fixture: HypervisorFixture): Promise<void
   const skip = driver.imaging === undefined ? 'the driver makes no memory images' : false
   await t.test('VMs made of one that waited for its workload have addresses of their own from the beginning', { skip }, async (t) => {
     const network = await TestNetwork.make(t)
-    const source = { ...await makeSpec(t, fixture), network: await network.tap(undefined, MACS[0]) }
+    const made = await makeSpec(t, fixture)
+    const source = { ...made, network: await network.tap(made.identity?.uid, MACS[0]) }
     const vm = await launch(t, driver, source)
     await converse(t, fixture, vm)
     const files = { statePath: join(source.directory, 'state'), memoryPath: join(source.directory, 'memory') }
     const image = await facetOf(vm).capture(files)
     await vm.kill()
+    await own(source, files.memoryPath)
     const memory = { path: files.memoryPath, sharing: 'private' as const }
     const other = { ...await makeSpec(t, fixture), memory }
     for (const [what, wrong] of [['none', source.network], ['virtio', undefined]] as const) {
@@ -116,7 +119,8 @@ async function templateCases (t: Test, fixture: HypervisorFixture): Promise<void
     await t.rejects(imagingOf(driver).restore({ ...other, network: missing }, image, files.statePath), { code: 'vm_launch_failed', message: /no TAP tapmissing/ })
     t.same(await processesIn(other.directory), [])
     const [one, two] = await Promise.all(([1, 2] as const).map(async (index) => {
-      const spec = { ...await makeSpec(t, fixture), memory, network: await network.tap(undefined, MACS[index]) }
+      const mine = await makeSpec(t, fixture)
+      const spec = { ...mine, memory, network: await network.tap(mine.identity?.uid, MACS[index]) }
       const clone = await imagingOf(driver).restore(spec, image, files.statePath)
       t.teardown(() => clone.kill())
       const link = await converse(t, fixture, clone)

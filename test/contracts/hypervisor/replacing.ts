@@ -1,10 +1,10 @@
 // Cases of putting other images in the place of a waiting guest's disks: what the guest starts from, what the VMM lets go of, and what a refusal leaves.
-import { chmod, chown, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { captureHere, facetOf, imagingOf, ticking, waitingVm } from './image-fixture.ts'
+import { captureHere, facetOf, imagingOf, own, ticking, waitingVm } from './image-fixture.ts'
 import { vmmOf } from './vmm.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
@@ -30,7 +30,7 @@ async function otherDisks (fixture: HypervisorFixture, spec: VmSpec): Promise<re
 async function replaceAll (fixture: HypervisorFixture, vm: Vm, spec: VmSpec): Promise<readonly VmDisk[]> {
   const disks = await otherDisks(fixture, spec)
   for (const { id, path, readonly } of disks) {
-    if (!readonly && spec.identity !== undefined) await chown(path, spec.identity.uid, spec.identity.gid)
+    if (!readonly) await own(spec, path)
     await vm.replaceDisk?.(id, path)
   }
   return disks
@@ -39,7 +39,7 @@ async function replaceAll (fixture: HypervisorFixture, vm: Vm, spec: VmSpec): Pr
 const holds = async (fixture: HypervisorFixture, { handle }: Vm, path: string): Promise<boolean> => await vmmOf(fixture).holds(handle, path)
 
 /** Writable disks: read-only ones are the same file for many machines. */
-const own = (disks: readonly VmDisk[]): readonly VmDisk[] => disks.filter(({ readonly }) => !readonly)
+const writable = (disks: readonly VmDisk[]): readonly VmDisk[] => disks.filter(({ readonly }) => !readonly)
 
 async function printed (spec: VmSpec, text: string): Promise<void> {
   await eventually(`the program says ${text}`, async () => (await readFile(spec.files.output, 'utf8')).includes(text))
@@ -54,8 +54,8 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     for (let turn = 1; turn <= 3; turn++) {
       const before = disks
       disks = await replaceAll(fixture, vm, spec)
-      for (const { path } of own(before)) t.notOk(await holds(fixture, vm, path), 'the old disk is closed')
-      for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path), 'the new disk is open')
+      for (const { path } of writable(before)) t.notOk(await holds(fixture, vm, path), 'the old disk is closed')
+      for (const { path } of writable(disks)) t.ok(await holds(fixture, vm, path), 'the new disk is open')
     }
     t.same(vm.state, { status: 'running' })
     await link.run(workload('print', 'new disks'))
@@ -70,9 +70,10 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     first.release()
     const vm = await (await fixture.makeDriver()).attach(first.handle)
     const disks = await otherDisks(fixture, spec)
+    for (const { path } of writable(disks)) await own(spec, path)
     await Promise.all(disks.map(async ({ id, path }) => await vm.replaceDisk?.(id, path)))
-    for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path))
-    for (const { path } of own(spec.disks)) t.notOk(await holds(fixture, vm, path))
+    for (const { path } of writable(disks)) t.ok(await holds(fixture, vm, path))
+    for (const { path } of writable(spec.disks)) t.notOk(await holds(fixture, vm, path))
     await vm.imaging?.resume()
     await (await converse(t, fixture, vm)).run(workload('print', 'after a pause'))
     await printed(spec, 'after a pause')
@@ -104,7 +105,7 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     await facetOf(vm).capture({ statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') })
     const disks = await replaceAll(fixture, vm, spec)
     await facetOf(vm).resume()
-    for (const { path } of own(disks)) t.ok(await holds(fixture, vm, path))
+    for (const { path } of writable(disks)) t.ok(await holds(fixture, vm, path))
     // A capture may break the connection.
     link.close()
     await (await converse(t, fixture, vm)).run(workload('print', 'after a capture'))
@@ -118,11 +119,11 @@ async function refusedCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const spec = await makeSpec(t, fixture, asRoot ? { identity: USER } : {})
     const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), spec)
     const link = await converse(t, fixture, vm)
-    const [disk] = own(spec.disks)
+    const [disk] = writable(spec.disks)
     if (disk === undefined) throw new Error('the machine needs a writable disk')
     await t.rejects(async () => await vm.replaceDisk?.('nothing', disk.path))
     await t.rejects(async () => await vm.replaceDisk?.(disk.id, `${disk.path}-missing`))
-    const [foreign] = own(await otherDisks(fixture, spec))
+    const [foreign] = writable(await otherDisks(fixture, spec))
     if (asRoot && foreign !== undefined) await t.rejects(async () => await vm.replaceDisk?.(disk.id, foreign.path), 'the VM\'s user cannot open it')
     t.ok(await holds(fixture, vm, disk.path))
     await replaceAll(fixture, vm, spec)

@@ -1,5 +1,5 @@
 // How the cases get at a VMM behind its driver's back: as a process, or however a driver without processes plays one.
-import { readdir, readlink, realpath } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { VmHandle } from '../../../core/library/hypervisor.ts'
@@ -23,13 +23,15 @@ const PROCESS: VmmAccess = {
   crash: ({ pid }) => { process.kill(pid, 'SIGKILL') },
   stop: ({ pid }) => { process.kill(pid, 'SIGSTOP') },
   goOn: ({ pid }) => { process.kill(pid, 'SIGCONT') },
+  // By what is open, and not by its name: a jailed VMM has its own names.
   holds: async ({ pid }, path) => {
     const folder = `/proc/${pid}/fd`
-    const files = await Promise.all((await readdir(folder)).map(async (name) => await readlink(join(folder, name)).catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return ''
+    const { dev, ino } = await stat(path)
+    const files = await Promise.all((await readdir(folder)).map(async (name) => await stat(join(folder, name)).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return undefined
       throw error
     })))
-    return files.includes(await realpath(path))
+    return files.some((file) => file?.dev === dev && file.ino === ino)
   }
 }
 
