@@ -9,8 +9,8 @@ import { CAPTURED, IMAGE_VERSION, NOWHERE } from './names.ts'
 type Slow = (method: 'PUT' | 'PATCH', path: string, body: object) => Promise<void>
 
 export function captureOf (folder: RunFolder, slow: Slow): RestCapture {
-  const state = join(folder.path, CAPTURED.state)
-  const memory = join(folder.path, CAPTURED.memory)
+  const state = join(folder.room, CAPTURED.state)
+  const memory = join(folder.room, CAPTURED.memory)
   /** whether the guest was told, since it was paused last, that its connections are gone */
   let isReset = false
   return {

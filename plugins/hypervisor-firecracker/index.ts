@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { checkProgram } from '../../core/library/vmm/program.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { createFirecrackerDriver } from './driver.ts'
+import { findJailer } from './jail.ts'
 import { manifest } from './manifest.ts'
 
 export const plugin = definePlugin({
@@ -10,14 +11,22 @@ export const plugin = definePlugin({
 
   create ({ commands, guest, log, server }, config) {
     if (guest === undefined) throw new SkipPlugin('there is no system for guests, as the plugin guest does not run')
+    const folder = join(server.dataDir, 'hypervisor-firecracker')
     return {
       filling: createFirecrackerDriver(config, {
         commands,
         guest,
-        folder: join(server.dataDir, 'hypervisor-firecracker'),
+        folder,
         onError: (error) => log.error({ err: error }, 'watching a VM failed')
       }),
-      start: (signal) => checkProgram('firecracker', config.binary, { commands, log }, signal)
+      async start (signal) {
+        await checkProgram('firecracker', config.binary, { commands, log }, signal)
+        const jailer = await findJailer(config, { commands, folder })
+        if (typeof jailer !== 'string') return log.info({ jailer: jailer.path }, 'each Firecracker is started by its jailer')
+        // Who names a file wants it.
+        if (config.jailer.includes('/') && process.getuid?.() === 0) throw new SkipPlugin(`plugins.hypervisor-firecracker.config.jailer: ${jailer}`)
+        log.info({ reason: jailer }, 'Firecracker is started without its jailer')
+      }
     }
   }
 })

@@ -10,21 +10,28 @@ import { bringUp, checkImageFiles, checkKernel, send, sendToRestore } from '../.
 import type { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
-import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, MEMORY, STATE, VSOCK_SOCKET } from './names.ts'
+import { startJailed, type Jailer } from './jail.ts'
+import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, INITRD, KERNEL, MEMORY, STATE, VSOCK_SOCKET } from './names.ts'
 import { bootRequests, checkSpec, kernelArguments, limitRequests, loadRequest, memoryMibOf, shapeOf } from './spec.ts'
 import { clientOf, createVm, folderOf } from './vm.ts'
 
+export interface FirecrackerOptions extends LaunchOptions {
+  /** absent: Firecracker is started without one */
+  readonly jailer?: Jailer
+}
+
 /** The driver's `launch`. */
-export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal): Promise<RestVm> {
+export async function launchVm (spec: VmSpec, options: FirecrackerOptions, signal?: AbortSignal): Promise<RestVm> {
   checkSpec(spec)
   signal?.throwIfAborted()
   await checkKernel(spec)
   const facts = await factsOf(spec, options)
-  return await start(spec, options, facts, async (_, client) => { await send(client, bootRequests(spec), options.timeoutMs, signal) }, signal)
+  const { path, initrd } = spec.kernel
+  return await start(spec, options, { facts, files: { [KERNEL]: path, [INITRD]: initrd }, fill: async (_, client) => { await send(client, bootRequests(spec), options.timeoutMs, signal) } }, signal)
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<RestVm> {
+export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: FirecrackerOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<RestVm> {
   const { memory, identity } = spec
   if (memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   checkSpec(spec)
@@ -32,9 +39,8 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
   const facts = await factsOf(spec, options)
   checkImage(image, { driver: DRIVER, version: IMAGE_VERSION }, facts.shape)
   await checkImageFiles(image, statePath, memory.path, memoryMibOf(spec) * 2 ** 20)
-  return await start(spec, options, { ...facts, key: image.key }, async (folder, client, handle) => {
-    await folder.link(MEMORY, memory.path)
-    const state = join(folder.path, STATE)
+  const fill: Fill = async (folder, client, handle) => {
+    const state = join(folder.room, STATE)
     await copyFile(statePath, state)
     if (identity !== undefined) await chown(state, identity.uid, identity.gid)
     await sendToRestore(client, [
@@ -44,7 +50,8 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     await beforeRun?.(handle)
     await sendToRestore(client, [{ method: 'PATCH', path: '/vm', body: { state: 'Resumed' } }], options.imageTimeoutMs, signal)
     await rm(state)
-  }, signal)
+  }
+  return await start(spec, options, { facts: { ...facts, key: image.key }, files: { [MEMORY]: memory.path }, fill }, signal)
 }
 
 async function factsOf (spec: VmSpec, { vmmVersion }: LaunchOptions): Promise<ImageFacts> {
@@ -59,18 +66,29 @@ export async function keyFor (spec: VmSpec, options: LaunchOptions): Promise<str
 
 type Fill = (folder: RunFolder, client: RestClient, handle: VmHandle) => Promise<void>
 
-async function start (spec: VmSpec, options: LaunchOptions, facts: ImageFacts, fill: Fill, signal: AbortSignal | undefined): Promise<RestVm> {
-  const folder = folderOf(spec.directory)
+interface Beginning {
+  readonly facts: ImageFacts
+  /** besides its disks, by their names in the VM's folder */
+  readonly files: Readonly<Record<string, string>>
+  readonly fill: Fill
+}
+
+async function start (spec: VmSpec, options: FirecrackerOptions, { facts, files, fill }: Beginning, signal: AbortSignal | undefined): Promise<RestVm> {
+  const { identity } = spec
+  const { binary, jailer } = options
+  const isJailed = identity !== undefined && jailer !== undefined
+  const folder = folderOf(spec.directory, { isJailed })
+  const args = ['--api-sock', API_SOCKET, '--enable-pci', '--level', 'Warn']
+  const links = { ...files, ...Object.fromEntries(spec.disks.map(({ id, path }) => [diskLink(id), path])) }
   const client = clientOf(folder, options.timeoutMs)
   return await bringUp(spec, {
     name: 'Firecracker',
     driver: DRIVER,
     vmmVersion: options.vmmVersion,
-    command: [options.binary, '--api-sock', API_SOCKET, '--enable-pci', '--level', 'Warn'],
+    ...isJailed ? startJailed(jailer, identity, links, args) : { command: [binary, ...args], links },
     folder,
     client,
     vsock: VSOCK_SOCKET,
-    links: Object.fromEntries(spec.disks.map(({ id, path }) => [diskLink(id), path])),
     ping: '/version',
     timeoutMs: options.timeoutMs,
     facts,

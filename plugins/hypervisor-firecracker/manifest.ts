@@ -1,10 +1,13 @@
 // What the Firecracker driver needs and offers, and its settings.
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { restVmmConfig } from '../../core/library/vmm/settings.ts'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
 import { DRIVER_ERRORS } from '../../core/library/vmm/errors.ts'
 
-export const HypervisorFirecrackerConfig = restVmmConfig('Firecracker', 'firecracker')
+export const HypervisorFirecrackerConfig = Type.Object({
+  ...restVmmConfig('Firecracker', 'firecracker').properties,
+  jailer: Type.String({ default: 'jailer', minLength: 1, description: 'Its jailer, as a command, which is looked for beside Firecracker first, or a path; off: none. It is used where the server is root' })
+}, { additionalProperties: false })
 
 export type HypervisorFirecrackerConfig = Static<typeof HypervisorFirecrackerConfig>
 

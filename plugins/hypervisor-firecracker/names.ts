@@ -7,6 +7,8 @@ export const IMAGE_VERSION = 1
 export const API_SOCKET = 'api.sock'
 export const VSOCK_SOCKET = 'vsock.sock'
 export const NIC = 'nic'
+export const KERNEL = 'kernel'
+export const INITRD = 'initrd'
 /** link to the file that the guest's memory is read from */
 export const MEMORY = 'memory'
 /** the saved state of a restore */

@@ -5,7 +5,7 @@ import { checkNetwork } from '../../core/library/vmm/network.ts'
 import type { RestRequest } from '../../core/library/vmm/rest-launch.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 import { GUEST_CID, RESET_ARGUMENT, VSOCK_ARGUMENT } from '../../core/library/vmm/vsock.ts'
-import { diskLink, DRIVER, driveId, MEMORY, NIC, STATE, VSOCK_SOCKET } from './names.ts'
+import { diskLink, DRIVER, driveId, INITRD, KERNEL, MEMORY, NIC, STATE, VSOCK_SOCKET } from './names.ts'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 32
@@ -43,7 +43,7 @@ export function bootRequests (spec: VmSpec): RestRequest[] {
   const limit = shareOf(spec)
   return [
     put('/machine-config', { vcpu_count: spec.vcpus, mem_size_mib: memoryMibOf(spec), smt: false, track_dirty_pages: false }),
-    put('/boot-source', { kernel_image_path: spec.kernel.path, initrd_path: spec.kernel.initrd, boot_args: kernelArguments(spec).join(' ') }),
+    put('/boot-source', { kernel_image_path: KERNEL, initrd_path: INITRD, boot_args: kernelArguments(spec).join(' ') }),
     ...spec.disks.map((disk) => driveRequest(disk, limit)),
     ...spec.network === undefined ? [] : [put(`/network-interfaces/${NIC}`, { iface_id: NIC, host_dev_name: spec.network.tap, guest_mac: spec.network.mac })],
     put('/vsock', { guest_cid: GUEST_CID, uds_path: VSOCK_SOCKET }),

@@ -3,8 +3,9 @@ import t from 'tap'
 import { hypervisorConformance } from '../../contracts/hypervisor.ts'
 import { testUnderKvm } from '../../emulated-host/kvm.ts'
 import { UNDER_KVM } from '../../emulated-host/slow.ts'
-import { guest, makeMachines } from '../hypervisor-qemu/machine.ts'
-import { binary, makeDriver, missing } from './machine.ts'
+import { commands, guest, makeMachines } from '../hypervisor-qemu/machine.ts'
+import { findJailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
+import { binary, config, folder, makeDriver, missing } from './machine.ts'
 
 t.setTimeout(3_600_000)
 const reason = await missing()
@@ -12,9 +13,15 @@ const cases = process.env['BERTH_CONFORMANCE_CASES']
 if (reason !== undefined) {
   t.plan(0, reason)
 } else if (process.env[UNDER_KVM] === undefined) {
-  await testUnderKvm(t, { file: new URL(import.meta.url), env: { BERTH_FIRECRACKER: binary, ...cases === undefined ? {} : { BERTH_CONFORMANCE_CASES: cases } }, processors: 1, memoryMib: 3072, timeoutMs: 1_800_000 })
+  await testUnderKvm(t, { file: new URL(import.meta.url), env: { BERTH_FIRECRACKER: binary, BERTH_JAILER: config.jailer, ...cases === undefined ? {} : { BERTH_CONFORMANCE_CASES: cases } }, processors: 1, memoryMib: 3072, timeoutMs: 1_800_000 })
 } else {
   const machines = await makeMachines()
   t.teardown(() => machines.remove())
-  await hypervisorConformance(t, { module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make, hasNetwork: true })
+  const jailer = await findJailer(config, { commands, folder })
+  t.comment(typeof jailer === 'string' ? `without a jailer: ${jailer}` : `with the jailer ${jailer.path}`)
+  await hypervisorConformance(t, {
+    module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make, hasNetwork: true,
+    // Every VM is jailed.
+    ...typeof jailer === 'string' ? {} : { hasJailer: true, identity: { uid: 61_010, gid: 61_010 } }
+  })
 }

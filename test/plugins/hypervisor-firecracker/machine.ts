@@ -7,6 +7,8 @@ import type { HypervisorFirecrackerConfig } from '../../../plugins/hypervisor-fi
 import { commands, guestSystem } from '../hypervisor-qemu/machine.ts'
 
 export const binary = process.env['BERTH_FIRECRACKER'] ?? 'firecracker'
+/** the driver's own */
+export const folder = join(tmpdir(), 'berth-hypervisor-firecracker')
 
 /** As long as each step may take on an emulated host. */
 export const config: HypervisorFirecrackerConfig = {
@@ -16,7 +18,8 @@ export const config: HypervisorFirecrackerConfig = {
   guestTimeout: '5m',
   imageTimeout: '5m',
   heartbeatInterval: '500ms',
-  heartbeatDeadline: '1s'
+  heartbeatDeadline: '1s',
+  jailer: process.env['BERTH_JAILER'] ?? 'jailer'
 }
 
 /** A driver as a new server makes it. */
@@ -24,7 +27,7 @@ export async function makeDriver (changes: Partial<HypervisorFirecrackerConfig> 
   return createFirecrackerDriver({ ...config, ...changes }, {
     commands,
     guest: { system: guestSystem },
-    folder: join(tmpdir(), 'berth-hypervisor-firecracker'),
+    folder,
     onError: (error) => { throw error }
   })
 }
