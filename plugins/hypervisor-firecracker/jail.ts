@@ -1,6 +1,6 @@
 // Firecracker's jailer, where the server is root and the jailer is there. It becomes Firecracker, in the same process, with a root of its own that has the VM's files and nothing else.
 // The files are shown there by bind mounts (jail/main.c): hard links would need one file system, and a second name of a disk means elsewhere that others share it.
-import { mkdir, realpath, stat } from 'node:fs/promises'
+import { mkdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import type { VmSpec } from '../../core/library/hypervisor.ts'
@@ -54,6 +54,11 @@ export function startJailed ({ path, binary }: Jailer, { uid, gid }: Identity, f
     links: { ...files, [`${BASE}/${basename(binary)}`]: '.' },
     capabilities: CAPABILITIES
   }
+}
+
+/** Takes userfaultfd from a new jail, before a guest runs: the jailer puts it there, which a VMM has nowhere else, and this driver has no use for it. */
+export async function takeUserfaultfd ({ room }: RunFolder): Promise<void> {
+  await rm(join(room, 'dev/userfaultfd'), { force: true })
 }
 
 /** Shows a jailed VM the file that the link `name` in its run folder names now. */

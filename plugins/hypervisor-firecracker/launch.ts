@@ -10,7 +10,7 @@ import { bringUp, checkImageFiles, checkKernel, send, sendToRestore } from '../.
 import type { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
-import { startJailed, type Jailer } from './jail.ts'
+import { startJailed, takeUserfaultfd, type Jailer } from './jail.ts'
 import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, INITRD, KERNEL, MEMORY, STATE, VSOCK_SOCKET } from './names.ts'
 import { bootRequests, checkSpec, kernelArguments, limitRequests, loadRequest, memoryMibOf, shapeOf } from './spec.ts'
 import { clientOf, createVm, folderOf } from './vm.ts'
@@ -92,7 +92,10 @@ async function start (spec: VmSpec, options: FirecrackerOptions, { facts, files,
     ping: '/version',
     timeoutMs: options.timeoutMs,
     facts,
-    fill: (handle) => fill(folder, client, handle),
+    async fill (handle) {
+      if (isJailed) await takeUserfaultfd(folder)
+      await fill(folder, client, handle)
+    },
     makeVm: (handle) => createVm(handle, { status: 'running' }, options),
     onError: options.onError
   }, signal)

@@ -1,7 +1,7 @@
 // Cases of several VMs, and of the users that they run as.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, readFile } from 'node:fs/promises'
+import { chmod, readFile, stat } from 'node:fs/promises'
 import type { Test } from 'tap'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { withoutProcess } from './vmm.ts'
@@ -33,6 +33,7 @@ export async function separationCases (t: Test, fixture: HypervisorFixture): Pro
     t.match(status, new RegExp(`^Uid:(\\s+${ALICE.uid}){4}$`, 'm'))
     t.match(status, new RegExp(`^Gid:(\\s+${ALICE.gid}){4}$`, 'm'))
     t.match(status, /^Groups:\s*$/m)
+    if (fixture.hasJailer === true) t.notSame(await placeOf(`/proc/${vms[0].handle.pid}/root`), await placeOf('/'), 'it is in a jail')
     const [guest] = await Promise.all([converse(t, fixture, vms[0]), converse(t, fixture, vms[1])])
     const own = await openableBy(ALICE, specs[0].directory)
     t.ok(own.includes('output.log'), 'its own it can')
@@ -42,6 +43,11 @@ export async function separationCases (t: Test, fixture: HypervisorFixture): Pro
     await vms[0].wait()
     t.equal(await readFile(`${specs[0].files.output}.new`, 'utf8'), 'as myself\n')
   })
+}
+
+async function placeOf (path: string): Promise<unknown> {
+  const { dev, ino } = await stat(path)
+  return { dev, ino }
 }
 
 /** The names in a folder that a user can open for reading, or connect to. */

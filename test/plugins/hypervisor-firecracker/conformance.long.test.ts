@@ -19,6 +19,7 @@ if (reason !== undefined) {
   t.teardown(() => machines.remove())
   const jailer = await findJailer(config, { commands, folder })
   t.comment(typeof jailer === 'string' ? `without a jailer: ${jailer}` : `with the jailer ${jailer.path}`)
+  if (config.jailer.includes('/')) t.match(jailer, { path: String }, 'the jailer that was named can be used')
   await hypervisorConformance(t, {
     module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make, hasNetwork: true,
     // Every VM is jailed.

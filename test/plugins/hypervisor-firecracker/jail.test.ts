@@ -11,7 +11,7 @@ import type { RestVm } from '../../../core/library/vmm/rest-vm.ts'
 import { runFolder } from '../../../core/library/vmm/run-folder.ts'
 import { argumentsOf, folderOf as folderOfProcess, uidOf } from '../../../core/process/find.ts'
 import { mountsOf } from '../../../core/process/mounts.ts'
-import { findJailer, ROOT, showInJail, startJailed, type Jailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
+import { findJailer, ROOT, showInJail, startJailed, takeUserfaultfd, type Jailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
 import { API_SOCKET, DRIVER, VSOCK_SOCKET } from '../../../plugins/hypervisor-firecracker/names.ts'
 import { clientOf, createVm, folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
 import { mountsIn, processesIn } from '../../../setup/server/leftovers.ts'
@@ -120,6 +120,7 @@ await t.test('the jailer becomes a Firecracker that is reached, found and ended 
   t.match(await readFile(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +0 +0 [^]*^Max open files +2048 +2048 /m)
   t.equal((await stat(`/proc/${pid}/root`)).ino, (await stat(folderOf(directory).room)).ino, 'its root is the jail')
   t.same((await readdir(`/proc/${pid}/root`)).sort(), ['api.sock', 'dev', 'disk-root', 'firecracker', 'firecracker.pid', 'memory', 'run', 'vsock.sock_1025', 'vsock.sock_1026'])
+  t.same((await readdir(`/proc/${pid}/root/dev`, { recursive: true })).sort(), ['kvm', 'net', 'net/tun', 'urandom'])
   t.same((await mountsOf(pid)).map(({ point }) => point).sort(), ['/', '/disk-root', '/memory'], 'and it has no other mount of the host\'s')
   t.same(await mountsIn(directory), [])
   t.equal(await readFile(`/proc/${pid}/root/disk-root`, 'utf8'), 'root')
@@ -193,6 +194,6 @@ async function start (spec: VmSpec, jailer: Jailer | string): Promise<RestVm> {
   return await bringUp(spec, {
     ...startJailed(jailer, USER, files, ['--api-sock', API_SOCKET, '--enable-pci', '--level', 'Warn']),
     name: binary, driver: DRIVER, vmmVersion: '1.16.1', folder, client: clientOf(folder, 10_000), vsock: VSOCK_SOCKET, ping: '/version', timeoutMs: 10_000,
-    facts: { key: '', shape: {}, vcpus: 1, memoryBytes: 2 ** 27 }, fill: async () => {}, makeVm: (handle) => createVm(handle, { status: 'paused' }, VMM_OPTIONS), onError: (error) => { throw error }
+    facts: { key: '', shape: {}, vcpus: 1, memoryBytes: 2 ** 27 }, fill: () => takeUserfaultfd(folder), makeVm: (handle) => createVm(handle, { status: 'paused' }, VMM_OPTIONS), onError: (error) => { throw error }
   }, undefined)
 }
