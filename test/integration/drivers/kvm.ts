@@ -14,7 +14,11 @@ const MODULES = ['nf_tables', 'nft_ct', 'nft_chain_nat', 'nft_masq', 'nft_redir'
 
 const [, , driver = 'qemu'] = process.argv
 const variable = `BERTH_${driver.toUpperCase().replaceAll('-', '_')}`
-const binary = process.env[variable]
+/** the VMM's program, and Firecracker's jailer */
+const programs = Object.fromEntries([variable, 'BERTH_JAILER'].flatMap((name): Array<[string, string]> => {
+  const value = process.env[name]
+  return value === undefined ? [] : [[name, value]]
+}))
 t.setTimeout(2 * TIMEOUT_MS + 300_000)
 
 await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) => {
@@ -26,7 +30,7 @@ await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) 
   // Made by TCG, and of no use there.
   await rm(join(data, 'data/templates'), { recursive: true, force: true })
   await testUnderKvm(t, {
-    file: new URL('scenario.js', import.meta.url), args: [driver, image], data, ...binary === undefined ? {} : { env: { [variable]: binary } },
+    file: new URL('scenario.js', import.meta.url), args: [driver, image], data, env: programs,
     alwaysEmulated: true, processors: 1, memoryMib: 4096, timeoutMs: TIMEOUT_MS, before: `for module in ${MODULES.join(' ')}; do modprobe $module; done`
   })
 })

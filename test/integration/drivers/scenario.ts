@@ -64,13 +64,14 @@ function configuration (far: Far): Stage['plugins'] {
   // After a failure: a server that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
   const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
+  const jailer = driver === 'firecracker' ? process.env['BERTH_JAILER'] : undefined
   return {
     ...turnedOff(driver),
     ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
     networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
     egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
-    [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary } } }
+    [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary }, ...jailer === undefined ? {} : { jailer } } }
   }
 }
 

@@ -28,6 +28,9 @@ async function kvm (t: Test, { server, driver }: Stage): Promise<void> {
   t.equal(runtimes.find(({ name }) => name === driver)?.acceleration, 'kvm')
   t.equal((await shell(server, NAME, 'cat /sys/devices/system/clocksource/clocksource0/current_clocksource')).trim(), 'kvm-clock')
   if (driver.startsWith('qemu')) t.ok((await openFiles(server, 'qemu-system')).includes('/dev/vhost-net'), 'vhost-net')
+  if (driver === 'firecracker' && process.env['BERTH_JAILER'] !== undefined) {
+    t.ok((await processesIn(server.dataDir)).some(({ command }) => command.startsWith('/firecracker --id ')), 'it is in its jail')
+  }
 }
 
 /** What VMMs of this program have open. */
