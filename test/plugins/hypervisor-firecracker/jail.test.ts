@@ -4,14 +4,18 @@ import { once } from 'node:events'
 import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { asValue, createContainer } from 'awilix'
 import t, { type Test } from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { bringUp } from '../../../core/library/vmm/rest-launch.ts'
 import type { RestVm } from '../../../core/library/vmm/rest-vm.ts'
 import { runFolder } from '../../../core/library/vmm/run-folder.ts'
+import { cradleFor } from '../../../core/plugins/registrar.ts'
 import { argumentsOf, folderOf as folderOfProcess, uidOf } from '../../../core/process/find.ts'
 import { mountsOf } from '../../../core/process/mounts.ts'
+import { plugin } from '../../../plugins/hypervisor-firecracker/index.ts'
 import { findJailer, ROOT, showInJail, startJailed, takeUserfaultfd, type Jailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
+import { manifest } from '../../../plugins/hypervisor-firecracker/manifest.ts'
 import { API_SOCKET, DRIVER, VSOCK_SOCKET } from '../../../plugins/hypervisor-firecracker/names.ts'
 import { clientOf, createVm, folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
 import { mountsIn, processesIn } from '../../../setup/server/leftovers.ts'
@@ -20,6 +24,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
 import { binary, config, makeDriver, missing } from './machine.ts'
 
+t.setTimeout(180_000)
 const USER = { uid: 61_011, gid: 61_012 }
 const VMM_OPTIONS = { commands, imageTimeoutMs: 10_000, heartbeat: { intervalMs: 500, deadlineMs: 5000 }, guestTimeoutMs: 1000, onError: (error: unknown) => { throw error } }
 
@@ -100,6 +105,19 @@ shift; exec "$program" "$@"`
   t.match(await find(await script('refused', 'echo "Failed to create /dev/kvm via mknod: Operation not permitted" >&2; exit 1')), /refused cannot be used: .*mknod: Operation not permitted/s)
   t.equal(await find('off'), 'it is off by its setting')
   t.same(await readdir(join(folder, 'own')), ['jailer.json'], 'a try leaves nothing')
+
+  const begin = async (name: string): Promise<string> => {
+    const said: string[] = []
+    const log = { info: (_: unknown, text: string) => said.push(text), warn: (text: string) => said.push(text), error: (_: unknown, text: string) => said.push(text) }
+    const container = createContainer({ injectionMode: 'PROXY', strict: true })
+    container.register({ log: asValue(log), commands: asValue(commands), server: asValue({ dataDir: folder }), guest: asValue({}) })
+    const created = await plugin.create?.(cradleFor(container, manifest, () => true), { ...config, binary: join(folder, 'firecracker'), jailer: name })
+    await created?.start?.(new AbortController().signal)
+    return said.join()
+  }
+  t.equal(await begin('berth-test-jailer'), 'each Firecracker is started by its jailer')
+  for (const name of ['berth-test-none', 'old', 'off']) t.equal(await begin(name), 'Firecracker is started without its jailer', name)
+  await t.rejects(begin(join(folder, 'old')), { name: 'SkipPlugin', message: /^plugins\.hypervisor-firecracker\.config\.jailer: .*its version is 1\.15\.0/ }, 'a file that is named is wanted')
 })
 
 const own = await mkdtemp(join(tmpdir(), 'berth-jailer-'))
