@@ -44,6 +44,10 @@ interface JailerDeps {
 
 type Identity = NonNullable<VmSpec['identity']>
 
+class OtherVersion extends Error {
+  override readonly name = 'OtherVersion'
+}
+
 /** What starts a Firecracker in a jail. @param files by their names in its root @param args Firecracker's own */
 export function startJailed ({ path, binary }: Jailer, { uid, gid }: Identity, files: Readonly<Record<string, string>>, args: readonly string[]): Pick<RestLaunch, 'command' | 'links' | 'capabilities'> {
   return {
@@ -76,8 +80,17 @@ export async function findJailer ({ jailer, binary }: JailerSettings, deps: Jail
   if (path === undefined) return `the host has no command ${jailer}`
   const found = { path, binary: program }
   const key = await Promise.all([path, program].map(async (file) => `${file} ${(await stat(file)).mtimeMs}`))
-  const problem = await createProbeCache(join(deps.folder, 'jailer.json')).recall(key.join(' '), async () => await problemOf(found, deps))
-  return problem === undefined ? found : `${path} cannot be used: ${problem}`
+  try {
+    // A failure is not remembered: the next server tries again.
+    await createProbeCache(join(deps.folder, 'jailer.json')).recall(key.join(' '), async () => {
+      await tryOnce(found, deps)
+      return undefined
+    })
+    return found
+  } catch (error) {
+    if (error instanceof HostCommandFailed || HostCommandMissing.is(error) || error instanceof OtherVersion) return `${path} cannot be used: ${error.message}`
+    throw error
+  }
 }
 
 /** The path of a program; undefined when there is none. @param name a command or a path */
@@ -91,7 +104,7 @@ async function locate (name: string, { commands }: JailerDeps): Promise<string |
 }
 
 /** Has the jailer start Firecracker once, which says its version: the host may not let it (a container's root has fewer rights), and the two must be of one version. */
-async function problemOf (jailer: Jailer, { commands, folder }: JailerDeps): Promise<string | undefined> {
+async function tryOnce (jailer: Jailer, { commands, folder }: JailerDeps): Promise<void> {
   const run = runFolder(folder, TRIAL, ID, { jail: { root: ROOT, isUsed: true } })
   // left by a server that was killed
   run.remove()
@@ -103,15 +116,12 @@ async function problemOf (jailer: Jailer, { commands, folder }: JailerDeps): Pro
     const [first, ...rest] = await vmmCommand(file, args, 'kvm', { identity: NOBODY }, capabilities)
     const firecracker = versionIn((await commands.run(first, rest, { cwd: run.path, timeoutMs: COMMAND_TIMEOUT_MS })).stdout)
     const own = versionIn((await commands.run(jailer.path, ['--version'], { timeoutMs: COMMAND_TIMEOUT_MS })).stdout)
-    return own === firecracker ? undefined : `its version is ${own}, and Firecracker's is ${firecracker}`
-  } catch (error) {
-    if (error instanceof HostCommandFailed || HostCommandMissing.is(error)) return error.message
-    throw error
+    if (own === undefined || own !== firecracker) throw new OtherVersion(`its version is ${own ?? 'unknown'}, and Firecracker's is ${firecracker ?? 'unknown'}`)
   } finally {
     run.remove()
   }
 }
 
-function versionIn (said: string): string {
-  return /\bv(\d+\.\d+\.\d+\S*)/.exec(said)?.[1] ?? 'unknown'
+function versionIn (said: string): string | undefined {
+  return /\bv(\d+\.\d+\.\d+\S*)/.exec(said)?.[1]
 }

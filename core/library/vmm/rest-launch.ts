@@ -58,7 +58,9 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     await linkOutput(folder, spec.files)
     for (const [link, target] of Object.entries(launch.links)) await folder.link(link, target)
     const output = outputArgs(relative(folder.path, join(folder.room, launch.vsock)), capabilities === undefined ? undefined : spec.identity)
-    const vmm = await startVmm(spec, { name, binary: OUTPUT_PROGRAM, args: [...output, ...command], accelerator: 'kvm', folder: folder.path, ...capabilities === undefined ? {} : { capabilities } })
+    const vmm = await startVmm(spec, {
+      name, binary: OUTPUT_PROGRAM, args: [...output, ...command], accelerator: 'kvm', folder: folder.path, printed: () => outputEnded(folder), ...capabilities === undefined ? {} : { capabilities }
+    })
     undo.add(() => outputEnded(folder))
     undo.add(() => endProcess(vmm.identity))
     await answers(vmm, launch, signal)

@@ -23,6 +23,8 @@ export interface StartedAs {
   readonly files?: readonly string[]
   /** capabilities of a program that becomes the VMM, and its user, by itself */
   readonly capabilities?: readonly string[]
+  /** Resolves once all that it has printed is in its log, after its end; absent: it writes there itself */
+  readonly printed?: () => Promise<void>
   /** Explains the VMM's words when they are about the TAP; empty when they are not. */
   explainTap? (words: string, network: VmNetwork): string
 }
@@ -37,12 +39,13 @@ export interface Vmm {
   lastWords (): Promise<string>
 }
 
-export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], files = [], capabilities, explainTap }: StartedAs): Promise<Vmm> {
+export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], files = [], capabilities, printed, explainTap }: StartedAs): Promise<Vmm> {
   const [command, ...words] = await vmmCommand(binary, args, accelerator, spec, capabilities)
   const [file = command, ...rest] = [...within, command, ...words]
   const { identity, ended: exited, end, lastWords } = await spawnBackground({ file, args: rest, folder, log: spec.files.vmm, files })
   const reasonOf = async (how: string): Promise<Error> => {
     if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
+    await printed?.()
     const words = await lastWords()
     return LaunchFailed(`${spec.network === undefined ? '' : explainTap?.(words, spec.network) ?? ''}${name} ended (${how}): ${words}`)
   }
