@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHostCommands } from '../core/process/run.ts'
 import { runUnderKvm } from '../test/emulated-host/kvm.ts'
+import { namedPrograms } from '../test/emulated-host/named-programs.ts'
 import { inFolder } from './folder.ts'
 import { compileGuestProgram } from './guest/image.ts'
 
@@ -19,9 +20,8 @@ export async function benchOnEmulatedHost (args: readonly string[]): Promise<num
     const data = join(folder, 'data')
     await mkdir(data)
     await compileGuestProgram(createHostCommands(), data)
-    const qemu = process.env['BERTH_QEMU']
     const { tap: printed, exitCode = 1, evidence } = await runUnderKvm({
-      file: new URL('main.js', import.meta.url), args, data, ...qemu === undefined ? {} : { env: { BERTH_QEMU: qemu } },
+      file: new URL('main.js', import.meta.url), args, data, env: namedPrograms(),
       alwaysEmulated: true, processors: 1, memoryMib: MEMORY_MIB, timeoutMs: TIMEOUT_MS, place: folder, onErrors: (piece) => process.stderr.write(piece)
     }, (line) => console.error(line))
     process.stdout.write(printed)

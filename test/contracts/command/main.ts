@@ -4,13 +4,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { runUnderKvm, type Outcome } from '../../emulated-host/kvm.ts'
+import { namedPrograms } from '../../emulated-host/named-programs.ts'
 import { DRIVERS } from './drivers.ts'
 import { leftOut, lineOf, rowsOf, totals, type How, type Row } from './table.ts'
 
 /** of one driver, also under KVM that is emulated */
 const TIMEOUT_MS = 3_600_000
-/** variables that name a VMM's program */
-const PROGRAMS = ['BERTH_QEMU', 'BERTH_FIRECRACKER', 'BERTH_JAILER', 'BERTH_CLOUD_HYPERVISOR', 'BERTH_VFKIT']
 
 const { values: { driver: named, kvm, case: groups = [], processors } } = parseArgs({
   options: {
@@ -23,14 +22,6 @@ const { values: { driver: named, kvm, case: groups = [], processors } } = parseA
 const env: Readonly<Record<string, string>> = groups.length === 0 ? {} : { BERTH_CONFORMANCE_CASES: groups.join(',') }
 const table: Row[] = []
 const driver = named ?? [...DRIVERS.keys()]
-
-/** Which programs the caller named: an emulated host has nothing of this one's environment. */
-function namedPrograms (): Readonly<Record<string, string>> {
-  return Object.fromEntries(PROGRAMS.flatMap((name) => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value]]
-  }))
-}
 
 async function runHere (file: URL): Promise<Outcome> {
   const child = spawn(process.execPath, ['--enable-source-maps', fileURLToPath(file)], { env: { ...process.env, ...env, TAP: '1', TAP_TIMEOUT: String(TIMEOUT_MS / 1000) }, stdio: ['ignore', 'pipe', 'inherit'] })
