@@ -1,10 +1,17 @@
-// The arguments of `npm run bench --`: the names of benchmarks, how often each measures, and what their VMs run under.
+// The arguments of `npm run bench --`: the names of benchmarks, how often each measures, which VMM runs their VMs, and under what.
 import { parseArgs } from 'node:util'
 
 const ACCELERATORS = ['auto', 'tcg', 'kvm'] as const
 
 /** As in the configuration of QEMU's driver: `auto` is KVM where it boots the guests' kernel, else emulation. */
 export type Accelerator = typeof ACCELERATORS[number]
+
+const HYPERVISORS = ['qemu', 'firecracker'] as const
+
+export type Hypervisor = typeof HYPERVISORS[number]
+
+/** What runs the VMs of a benchmark. */
+export type Under = Pick<BenchOptions, 'accelerator' | 'hypervisor'>
 
 export interface BenchOptions {
   /** the number of measurements for each figure */
@@ -15,6 +22,8 @@ export interface BenchOptions {
   readonly before?: string
   /** default: `auto` */
   readonly accelerator: Accelerator
+  /** default: `qemu`; another one runs under KVM alone */
+  readonly hypervisor: Hypervisor
 }
 
 /** Benchmarks by their names on the command line. */
@@ -41,7 +50,8 @@ export function parseArguments (args: readonly string[], known: readonly string[
       runs: { type: 'string', default: String(DEFAULT_RUNS) },
       seconds: { type: 'string', default: String(DEFAULT_SECONDS) },
       before: { type: 'string' },
-      accelerator: { type: 'string', default: 'auto' }
+      accelerator: { type: 'string', default: 'auto' },
+      hypervisor: { type: 'string', default: 'qemu' }
     }
   })
   const runs = Number(values.runs)
@@ -52,7 +62,8 @@ export function parseArguments (args: readonly string[], known: readonly string[
   if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}`)
   if (positionals.length === 0) throw new Error('no benchmark is named')
   const accelerator = acceleratorOf(values.accelerator, positionals.filter((name) => !accelerated.includes(name)))
-  return { names: positionals, runs, seconds, accelerator, ...values.before === undefined ? {} : { before: values.before } }
+  const hypervisor = hypervisorOf(values.hypervisor, accelerator)
+  return { names: positionals, runs, seconds, accelerator, hypervisor, ...values.before === undefined ? {} : { before: values.before } }
 }
 
 /** @param without the named benchmarks that take none */
@@ -60,5 +71,12 @@ function acceleratorOf (word: string, [without]: readonly string[]): Accelerator
   const found = ACCELERATORS.find((each) => each === word)
   if (found === undefined) throw new Error(`--accelerator ${word}: one of ${ACCELERATORS.join(', ')} is wanted`)
   if (found !== 'auto' && without !== undefined) throw new Error(`--accelerator ${found}: the benchmark ${without} takes none`)
+  return found
+}
+
+function hypervisorOf (word: string, accelerator: Accelerator): Hypervisor {
+  const found = HYPERVISORS.find((each) => each === word)
+  if (found === undefined) throw new Error(`--hypervisor ${word}: one of ${HYPERVISORS.join(', ')} is wanted`)
+  if (found !== 'qemu' && accelerator !== 'kvm') throw new Error(`--hypervisor ${found}: it runs under KVM alone, so --accelerator kvm is wanted`)
   return found
 }

@@ -1,5 +1,5 @@
-// The other side of most comparisons: the command line of a machine that the server has booted, started by hand on disks of its own, with
-// nothing around it but the first exchange of the guest protocol.
+// The other side of most comparisons: the command line of a machine that the server has booted, started by hand on disks of its own, with its requests where its VMM takes
+// some (raw-rest.ts), and nothing around it but the first exchange of the guest protocol.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
@@ -15,6 +15,7 @@ import { makeFiles, makeFolder } from '../plugins/instances/folder/files.ts'
 import { pathsOf } from '../plugins/instances/folder/paths.ts'
 import { boot, firstLine, overlayMegabytes, remove, type Berth, type MachineOptions } from './berth.ts'
 import { lineInFile } from './output-file.ts'
+import { bootOver, placeLinks, readRestModel, restLine, type RestModel } from './raw-rest.ts'
 import { vmmOf } from './vmm.ts'
 
 export interface RawBoots {
@@ -35,16 +36,25 @@ export interface RawVm {
 const CONNECT_TIMEOUT_MS = 120_000
 
 /** the name of this side in figures */
-export const rawBootName = 'the same QEMU command line cold-booted by hand to its first line of output, its disks made before'
+export const rawBootName = 'the same VMM, told the same, cold-booted by hand to its first line of output, its disks made before'
 
-/** Makes a server boot the machine once, which must not come from a template, and returns the command line and folder of its VMM. */
-export async function bootModel (server: Berth, options: Omit<MachineOptions, 'name'>): Promise<{ readonly argv: readonly string[], readonly directory: string }> {
+export interface Model {
+  /** the VMM's command line */
+  readonly argv: readonly string[]
+  /** the machine's folder */
+  readonly directory: string
+  readonly rest?: RestModel
+}
+
+/** Makes a server boot the machine once, which must not come from a template, and returns what its VMM was told. */
+export async function bootModel (server: Berth, options: Omit<MachineOptions, 'name'>): Promise<Model> {
   const id = await boot(server, { ...options, name: 'model' })
   const { directory } = pathsOf(server.server.dataDir, id)
   const { argv } = await vmmOf(directory)
   if (argv.includes('-incoming')) throw new Error('the model has not been booted, but made of a memory image')
+  const rest = await readRestModel(directory)
   await remove(server, id)
-  return { argv: argv.map(takingMemory), directory }
+  return { argv: rest === undefined ? argv.map(takingMemory) : restLine(argv), directory, ...rest === undefined ? {} : { rest } }
 }
 
 /** A VMM that is started by hand allocates its memory itself. */
@@ -77,10 +87,7 @@ export function workloadOf (argv: readonly string[]): Workload {
   return { argv, env: { PATH: '/bin' }, cwd: '/', user: '', hostname: 'by-hand', mounts: [], agent: true }
 }
 
-export interface ByHand {
-  /** command line of a VMM that the server has started in `directory` */
-  readonly argv: readonly string[]
-  readonly directory: string
+export interface ByHand extends Model {
   readonly commands: HostCommands
   /** folder for the machine's files, which are below `name` in it */
   readonly folder: string
@@ -91,24 +98,35 @@ export interface ByHand {
 }
 
 /** Starts a command line on disks of its own and resolves when the guest has printed its first line. */
-export async function bootByHand ({ argv, directory, commands, folder, name, workload, namespace }: ByHand): Promise<RawVm> {
+export async function bootByHand ({ argv, directory, rest, commands, folder, name, workload, namespace }: ByHand): Promise<RawVm> {
   const paths = pathsOf(folder, name)
   await mkdir(join(folder, 'instances'), { recursive: true })
   await makeFolder(paths)
   await makeFiles(paths, overlayMegabytes * 2 ** 20, undefined, commands)
-  const line = argv.map(word => word.replaceAll(directory, paths.directory))
-  return await startVm(namespace === undefined ? line : ['nsenter', `--net=${namespace}`, ...line], paths, workload)
+  const there = (word: string): string => word.replaceAll(directory, paths.directory)
+  const cwd = join(paths.directory, rest?.driver ?? 'qemu')
+  await mkdir(cwd)
+  if (rest !== undefined) await placeLinks(rest, cwd, there)
+  const line = argv.map(there)
+  const link = async (): Promise<Socket> => rest === undefined ? await connected(join(cwd, 'agent.sock')) : await bootOver(rest, cwd)
+  return await startVm(namespace === undefined ? line : ['nsenter', `--net=${namespace}`, ...line], { paths, cwd, workload, link })
 }
 
-async function startVm ([file, ...args]: readonly string[], paths: ReturnType<typeof pathsOf>, workload: Workload): Promise<RawVm> {
+interface Start {
+  readonly paths: ReturnType<typeof pathsOf>
+  readonly cwd: string
+  readonly workload: Workload
+  /** the connection to the guest of the VMM that was just started */
+  readonly link: () => Promise<Socket>
+}
+
+async function startVm ([file, ...args]: readonly string[], { paths, cwd, workload, link }: Start): Promise<RawVm> {
   if (file === undefined) throw new Error('the command line is empty')
-  const cwd = join(paths.directory, 'qemu')
-  await mkdir(cwd)
   const seen = lineInFile(paths.output, line => line === firstLine)
   const started = performance.now()
   const vmm = spawn(file, args, { cwd, stdio: 'ignore' })
   const ended = once(vmm, 'exit')
-  await Promise.all([runWorkload(join(cwd, 'agent.sock'), workload), seen])
+  await Promise.all([link().then(async (socket) => { await runOver(socket, workload) }), seen])
   const elapsedMs = performance.now() - started
   if (vmm.pid === undefined) throw new Error('the VMM has no process')
   return {
@@ -124,7 +142,11 @@ async function startVm ([file, ...args]: readonly string[], paths: ReturnType<ty
 
 /** Tells the guest behind a socket what to run, once the VMM listens there. */
 export async function runWorkload (socketPath: string, workload: Workload): Promise<void> {
-  const link = new StreamLink(await connected(socketPath), { log: pino({ level: 'silent' }), answerTimeoutMs: 120_000 })
+  await runOver(await connected(socketPath), workload)
+}
+
+async function runOver (socket: Socket, workload: Workload): Promise<void> {
+  const link = new StreamLink(socket, { log: pino({ level: 'silent' }), answerTimeoutMs: 120_000 })
   await link.run(workload)
   link.close()
 }

@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import { createHostCommands } from '../core/process/run.ts'
 import type { HostCommands } from '../core/contracts/services.ts'
-import { underAccelerator } from './accelerator.ts'
+import { serverUnder } from './accelerator.ts'
 import { startBerth, type Berth } from './berth.ts'
 import { inFolder } from './folder.ts'
 import { makeGuestImage } from './guest/image.ts'
-import type { Accelerator } from './options.ts'
+import type { Under } from './options.ts'
 import { templatesOff, templatesOn, withNamedQemu } from './templates.ts'
 
 export interface WarmAndCold {
@@ -19,12 +19,12 @@ export interface WarmAndCold {
 }
 
 /** Runs `work` with both, and ends them. */
-export async function withWarmAndCold (work: (servers: WarmAndCold) => Promise<void>, accelerator: Accelerator = 'auto'): Promise<void> {
+export async function withWarmAndCold (work: (servers: WarmAndCold) => Promise<void>, under: Under = { accelerator: 'auto', hypervisor: 'qemu' }): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const image = await makeGuestImage(commands, folder)
-    const warm = await startBerth({ folder: join(folder, 'warm'), ...underAccelerator(accelerator, withNamedQemu(templatesOn(0))), signal }, image)
-    const cold = await startBerth({ folder: join(folder, 'cold'), ...underAccelerator(accelerator, withNamedQemu(templatesOff())), signal }, image)
+    const warm = await startBerth({ folder: join(folder, 'warm'), ...serverUnder(under, withNamedQemu(templatesOn(0))), signal }, image)
+    const cold = await startBerth({ folder: join(folder, 'cold'), ...serverUnder(under, withNamedQemu(templatesOff())), signal }, image)
     try {
       await work({ warm, cold, commands, folder })
     } finally {

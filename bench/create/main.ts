@@ -1,7 +1,7 @@
 // `npm run bench -- create`: from the request to the program's first line of output, for each way in which an instance is made, against the same machine booted by hand.
 import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
-import { underAccelerator } from '../accelerator.ts'
+import { serverUnder } from '../accelerator.ts'
 import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { makeGuestImage } from '../guest/image.ts'
@@ -35,13 +35,13 @@ const WAYS = [
   { name: 'cold', title: 'templates off', ratioAtMost: 1.15, plugins: templatesOff(), spares: undefined }
 ] as const
 
-async function createBench ({ runs, before, accelerator }: BenchOptions): Promise<void> {
+async function createBench ({ runs, before, ...under }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const image = await makeGuestImage(commands, folder)
     const running: Berth[] = []
     const start = async (name: string, plugins: ReturnType<typeof templatesOn>, build: Pick<ServerOptions, 'program'>): Promise<Berth> => {
-      const berth = await startBerth({ folder: join(folder, name), ...underAccelerator(accelerator, plugins), signal, ...build }, image)
+      const berth = await startBerth({ folder: join(folder, name), ...serverUnder(under, plugins), signal, ...build }, image)
       running.push(berth)
       return berth
     }

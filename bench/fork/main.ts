@@ -38,7 +38,7 @@ async function burst ({ runs, before }: BenchOptions): Promise<void> {
   })
 }
 
-async function forkBench ({ runs, accelerator }: BenchOptions): Promise<void> {
+async function forkBench ({ runs, ...under }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
     const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
     await warmUp(warm, idle, 0)
@@ -47,7 +47,7 @@ async function forkBench ({ runs, accelerator }: BenchOptions): Promise<void> {
     if (isEmulatedHost) return
     await pausesOfSource(warm, runs)
     await manyForks(warm, runs)
-  }, accelerator)
+  }, under)
 }
 
 /** The pause of the source alone: without the other parts of `fork`, a few runs do not take minutes. */

@@ -2,14 +2,14 @@
 import { join } from 'node:path'
 import type { OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
-import { isEmulatedHost, underAccelerator } from '../accelerator.ts'
+import { isEmulatedHost, serverUnder } from '../accelerator.ts'
 import { boot, exec, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, quantile, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { touchHostMemory } from '../host-memory.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
-import type { Benchmarks, BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions, Under } from '../options.ts'
 import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
@@ -43,24 +43,24 @@ const shapes: readonly Shape[] = [
 const argv = ['/bin/sh', '-c', 'echo ready; sleep 600']
 const filled = '/dev/shm/filled'
 
-async function standby ({ runs, accelerator }: BenchOptions): Promise<void> {
+async function standby ({ runs, ...under }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
     const restores: Series[] = []
-    for (const shape of shapes.filter(({ touchedBytes }) => touchedBytes === 0 || !isEmulatedHost)) restores.push(await ofShape(shape, { folder: join(folder, shape.size), image, runs, accelerator, signal }))
+    for (const shape of shapes.filter(({ touchedBytes }) => touchedBytes === 0 || !isEmulatedHost)) restores.push(await ofShape(shape, { folder: join(folder, shape.size), image, runs, under, signal }))
     const [small, large] = restores
     if (small === undefined || large === undefined) return
     print(figureOf('restore: the larger machine against the smaller', 'ms', large.values, { other: small, ratioAtMost: 1.3, note: 'medians of the figures above' }))
   })
 }
 
-interface ShapeOptions extends Pick<BenchOptions, 'runs' | 'accelerator'> { readonly folder: string, readonly image: OciImageSource, readonly signal: AbortSignal }
+interface ShapeOptions { readonly folder: string, readonly image: OciImageSource, readonly runs: number, readonly under: Under, readonly signal: AbortSignal }
 
 /** Resolves to the times of the restores. */
-async function ofShape (shape: Shape, { folder, image, runs, accelerator, signal }: ShapeOptions): Promise<Series> {
+async function ofShape (shape: Shape, { folder, image, runs, under, signal }: ShapeOptions): Promise<Series> {
   const running: Berth[] = []
   const start = async (name: string, plugins: ReturnType<typeof templatesOn>): Promise<Berth> => {
-    const berth = await startBerth({ folder: join(folder, name), ...underAccelerator(accelerator, withoutKept(plugins)), signal }, image)
+    const berth = await startBerth({ folder: join(folder, name), ...serverUnder(under, withoutKept(plugins)), signal }, image)
     running.push(berth)
     return berth
   }

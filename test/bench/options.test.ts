@@ -21,6 +21,15 @@ t.test('an accelerator that there is not is refused with those that there are', 
   t.throws(() => parse('create', '--accelerator', 'hvf'), { message: '--accelerator hvf: one of auto, tcg, kvm is wanted' })
 })
 
+t.test('a hypervisor that runs under KVM alone is taken with KVM only, and one that there is not is refused', async (t) => {
+  t.match(parse('create'), { hypervisor: 'qemu' })
+  t.match(parse('create', '--accelerator', 'kvm', '--hypervisor', 'firecracker'), { accelerator: 'kvm', hypervisor: 'firecracker' })
+  for (const accelerator of ['auto', 'tcg']) {
+    t.throws(() => parse('create', '--accelerator', accelerator, '--hypervisor', 'firecracker'), { message: '--hypervisor firecracker: it runs under KVM alone, so --accelerator kvm is wanted' })
+  }
+  t.throws(() => parse('create', '--hypervisor', 'bochs'), { message: '--hypervisor bochs: one of qemu, firecracker is wanted' })
+})
+
 t.test('numbers, and names of benchmarks, are checked', async (t) => {
   t.throws(() => parse('create', '--runs', '0'), { message: '--runs 0: a whole number from 1 on is wanted' })
   t.throws(() => parse('create', '--seconds', 'x'), { message: '--seconds x: a whole number from 1 on is wanted' })

@@ -1,0 +1,106 @@
+// Boots by hand of a VMM that has a REST API: what the server has told it of a machine is read back from the VMM of that machine, and told to another one.
+import { existsSync } from 'node:fs'
+import { readdir, readlink, symlink } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { outputArgs, OUTPUT_PROGRAM } from '../core/library/vmm/output.ts'
+import { createRestClient, mayListenLater, type RestClient } from '../core/library/vmm/rest-client.ts'
+import type { RestRequest } from '../core/library/vmm/rest-launch.ts'
+import { AGENT_PORT, connectGuest } from '../core/library/vmm/vsock.ts'
+
+const API_SOCKET = 'api.sock'
+const VSOCK_SOCKET = 'vsock.sock'
+const TIMEOUT_MS = 120_000
+/** A VMM drops a call silently while the guest's driver is not up. */
+const CALL_TIMEOUT_MS = 1000
+const PAUSE_MS = 2
+/** as the driver does it: each call that nobody takes is work for the guest that boots */
+const CALL_PAUSES_MS = { first: 5, most: 100 }
+
+/** What a VMM with a REST API is told, so that it boots a machine. */
+export interface RestModel {
+  /** name of its driver, and of its working folder in the machine's */
+  readonly driver: string
+  /** names in that folder, and the files that they lead to */
+  readonly links: ReadonlyArray<readonly [name: string, target: string]>
+  readonly requests: readonly RestRequest[]
+}
+
+/** of Firecracker */
+type Told = Readonly<Record<'boot-source' | 'machine-config' | 'vsock', object>> & { readonly drives: ReadonlyArray<{ readonly drive_id: string }> }
+
+/** The guest tells disks by their order, which Firecracker does not tell. */
+const DISKS: readonly string[] = ['root', 'overlay', 'headers']
+
+/** The requests by which another VMM boots the same machine. */
+const REQUESTS: Readonly<Record<string, (client: RestClient) => Promise<RestRequest[]>>> = {
+  firecracker: async (client) => {
+    const { drives, 'boot-source': boot, 'machine-config': machine, vsock } = toldBack(await client.ask('GET', '/vm/config')) as Told
+    const ordered = drives.toSorted((a, b) => DISKS.indexOf(a.drive_id) - DISKS.indexOf(b.drive_id))
+    return [
+      put('/machine-config', machine), put('/boot-source', boot), ...ordered.map((drive) => put(`/drives/${drive.drive_id}`, drive)), put('/vsock', vsock), put('/entropy', {}),
+      put('/actions', { action_type: 'InstanceStart' })
+    ]
+  }
+}
+
+/** Of the VM that runs in a machine's folder; undefined when its VMM has no such API. */
+export async function readRestModel (directory: string): Promise<RestModel | undefined> {
+  for (const [driver, read] of Object.entries(REQUESTS)) {
+    const folder = join(directory, driver)
+    if (!existsSync(folder)) continue
+    const entries = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isSymbolicLink())
+    return { driver, links: await Promise.all(entries.map(async ({ name }) => [name, await readlink(join(folder, name))] as const)), requests: await read(clientIn(folder)) }
+  }
+  return undefined
+}
+
+/** The command line of a VMM whose guest's output goes to files. */
+export function restLine (argv: readonly string[]): string[] {
+  return [OUTPUT_PROGRAM, ...outputArgs(VSOCK_SOCKET), ...argv]
+}
+
+/** Makes the links of another machine. */
+export async function placeLinks ({ links }: RestModel, folder: string, there: (target: string) => string): Promise<void> {
+  for (const [name, target] of links) await symlink(there(target), join(folder, name))
+}
+
+/** Has the VMM that was just started in a folder boot its machine, and resolves to the connection to its guest. */
+export async function bootOver ({ requests }: RestModel, folder: string): Promise<Socket> {
+  const client = clientIn(folder)
+  for (const { method, path, body } of requests) await untilItListens(async () => await client.ask(method, path, body))
+  const deadline = performance.now() + TIMEOUT_MS
+  for (let pauseMs = CALL_PAUSES_MS.first; ; pauseMs = Math.min(pauseMs * 2, CALL_PAUSES_MS.most)) {
+    try {
+      return await connectGuest(folder, VSOCK_SOCKET, AGENT_PORT, CALL_TIMEOUT_MS)
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await delay(pauseMs)
+    }
+  }
+}
+
+/** Polled, since no event tells of it: the socket's name appears before anyone listens. */
+async function untilItListens (ask: () => Promise<unknown>): Promise<void> {
+  for (const deadline = performance.now() + TIMEOUT_MS; ;) {
+    try {
+      await ask()
+      return
+    } catch (error) {
+      if (!mayListenLater(error) || performance.now() > deadline) throw error
+      await delay(PAUSE_MS)
+    }
+  }
+}
+
+function clientIn (folder: string): RestClient {
+  return createRestClient({ name: 'the VMM', folder, socket: API_SOCKET, timeoutMs: TIMEOUT_MS })
+}
+
+/** What a VMM writes as null was not set. */
+function toldBack (config: unknown): unknown {
+  return JSON.parse(JSON.stringify(config), (_name, value: unknown) => value === null ? undefined : value)
+}
+
+function put (path: string, body: object): RestRequest { return { method: 'PUT', path, body } }
