@@ -71,7 +71,8 @@ t.test('the delay is kept', async (t) => {
   const began = Date.now()
   await web.call('POST', '/instances/web/standby', { compression: { enabled: true }, compression_delay: '400ms' })
   await web.compressed()
-  t.ok((await stat(join(web.folder, 'standby', 'memory.tar.zst'))).birthtimeMs >= began + 400)
+  // The times of files are those of the kernel's last tick, which is up to 10 ms back.
+  t.ok((await stat(join(web.folder, 'standby', 'memory.tar.zst'))).birthtimeMs >= began + 390)
 })
 
 t.test('the delay of the policy is kept, unless the request says another', async (t) => {

@@ -131,7 +131,8 @@ export class World {
   /** A DNS server outside that answers every question with 203.0.113.7; its address. */
   async addDns (more: readonly string[] = []): Promise<string> {
     const server = '198.51.100.2'
-    this.child(this.outside, ['dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--pid-file=', '--no-resolv', '--no-hosts', '--log-facility=/dev/null', '--address=/#/203.0.113.7', `--listen-address=${server}`, '--bind-interfaces', ...more])
+    // A file for its log, which /dev/null is to it, it would give to its own user.
+    this.child(this.outside, ['dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--pid-file=', '--no-resolv', '--no-hosts', '--log-facility=-', '--address=/#/203.0.113.7', `--listen-address=${server}`, '--bind-interfaces', ...more])
     const agent = await this.agent(this.outside)
     // It says nowhere that it is ready.
     for (let attempt = 0; await agent.ask({ do: 'resolve', server, name: 'ready.test', timeoutMs: 2000 }) !== '203.0.113.7'; attempt++) {
