@@ -1,5 +1,6 @@
 // Servers whose VMs run as is asked for: by which VMM, under which accelerator, and here or on an emulated host.
 import type { ServerOptions } from '../setup/server/process.ts'
+import { namedProgram } from '../test/emulated-host/named-programs.ts'
 import { pluginOf, SLOW_GUEST, SLOW_SERVER, slowDriver, turnedOff, UNDER_KVM } from '../test/emulated-host/slow.ts'
 import type { Under } from './options.ts'
 
@@ -13,19 +14,15 @@ export function serverUnder ({ accelerator, hypervisor }: Under, plugins: Plugin
   if (accelerator === 'auto') return { plugins }
   const { instances } = plugins
   const plugin = pluginOf(hypervisor)
+  const binary = namedProgram(hypervisor)
   // Other VMMs run under KVM alone. QEMU's program is named by the benchmarks that may take another one.
-  const asked = hypervisor === 'qemu' ? { accelerator } : named(`BERTH_${hypervisor.toUpperCase().replaceAll('-', '_')}`)
+  const asked = hypervisor === 'qemu' ? { accelerator } : binary === undefined ? {} : { binary }
   const own = {
     ...plugins,
     instances: { ...instances, config: { ...instances?.config, defaults: { hypervisor } } },
     [plugin]: { config: { ...isEmulatedHost ? slowDriver(hypervisor) : {}, ...asked, ...plugins[plugin]?.config } }
   }
   return isEmulatedHost ? { ...SLOW_SERVER, plugins: { ...turnedOff(hypervisor), guest: { config: SLOW_GUEST }, ...own } } : { plugins: own }
-}
-
-function named (variable: string): { readonly binary?: string } {
-  const binary = process.env[variable]
-  return binary === undefined ? {} : { binary }
 }
 
 /** Where VMs run and how, for whoever reads a figure; undefined: as it comes. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { prepareServer } from '../../emulated-host/prepared-server.ts'
 import { testUnderKvm } from '../../emulated-host/kvm.ts'
+import { namedPrograms } from '../../emulated-host/named-programs.ts'
 import { push } from '../../helpers/images.ts'
 import { curlImage } from './image.ts'
 
@@ -13,12 +14,6 @@ const TIMEOUT_MS = 1_800_000
 const MODULES = ['nf_tables', 'nft_ct', 'nft_chain_nat', 'nft_masq', 'nft_redir', 'nft_fib_inet', 'nft_tproxy', 'nft_socket', 'veth', 'bridge', 'sch_tbf', 'sch_htb', 'sch_fq_codel', 'sch_ingress', 'cls_u32', 'act_police']
 
 const [, , driver = 'qemu'] = process.argv
-const variable = `BERTH_${driver.toUpperCase().replaceAll('-', '_')}`
-/** the VMM's program, and Firecracker's jailer */
-const programs = Object.fromEntries([variable, 'BERTH_JAILER'].flatMap((name): Array<[string, string]> => {
-  const value = process.env[name]
-  return value === undefined ? [] : [[name, value]]
-}))
 t.setTimeout(2 * TIMEOUT_MS + 300_000)
 
 await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) => {
@@ -30,7 +25,7 @@ await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) 
   // Made by TCG, and of no use there.
   await rm(join(data, 'data/templates'), { recursive: true, force: true })
   await testUnderKvm(t, {
-    file: new URL('scenario.js', import.meta.url), args: [driver, image], data, env: programs,
+    file: new URL('scenario.js', import.meta.url), args: [driver, image], data, env: namedPrograms(),
     alwaysEmulated: true, processors: 1, memoryMib: 4096, timeoutMs: TIMEOUT_MS, before: `for module in ${MODULES.join(' ')}; do modprobe $module; done`
   })
 })

@@ -11,6 +11,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
 import { startTestServer } from '../../helpers/server.ts'
+import { namedProgram } from '../../emulated-host/named-programs.ts'
 import { pluginOf, SLOW_GUEST, SLOW_SERVER, slowDriver, turnedOff, UNDER_KVM } from '../../emulated-host/slow.ts'
 import { API, NAME_SERVER, OTHER, STRANGER } from '../egress-enforcement/far/contract.ts'
 import { openFar, WAN, type Far } from '../egress-enforcement/far/far.ts'
@@ -63,7 +64,7 @@ function configuration (far: Far): Stage['plugins'] {
   const namespace = `berth-test-${randomBytes(4).toString('hex')}`
   // After a failure: a server that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
-  const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
+  const binary = namedProgram(driver)
   const jailer = driver === 'firecracker' ? process.env['BERTH_JAILER'] : undefined
   return {
     ...turnedOff(driver),
