@@ -7,7 +7,10 @@ import { addressOf } from './path.ts'
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 const MAX_REFUSAL_BYTES = 64 * 1024
 
-/** Opens one; a refusal before the upgrade is the server's own error. */
+/**
+ * Opens one; a refusal before the upgrade is the server's own error. It is paused: what the server says at once may come in one packet with the upgrade, and would be lost
+ * before the caller listens. The caller resumes it.
+ */
 export async function openSocket (api: Api, path: string, signal: AbortSignal): Promise<WebSocket> {
   const { target } = api
   const url = addressOf(target.url, path)
@@ -15,7 +18,10 @@ export async function openSocket (api: Api, path: string, signal: AbortSignal): 
   const socket = new WebSocket(url, { headers: api.headers(), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, ...target.ca === undefined ? {} : { ca: target.ca } })
   signal.addEventListener('abort', () => socket.terminate(), { once: true })
   await new Promise<void>((resolve, reject) => {
-    socket.once('open', resolve)
+    socket.once('open', () => {
+      socket.pause()
+      resolve()
+    })
     socket.once('error', (error) => reject(unreachable(target, error)))
     socket.once('unexpected-response', (request, answer) => {
       let text = ''

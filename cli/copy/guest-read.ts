@@ -70,6 +70,7 @@ async function * messagesOf (socket: WebSocket, instance: string): AsyncGenerato
     isClosed = true
     wake()
   })
+  socket.resume()
   while (true) {
     const next = waiting.shift()
     if (next !== undefined) {

@@ -21,6 +21,7 @@ async function writeEntry (api: Api, instance: string, target: string, { kind, m
   const socket = await openSocket(api, path`/instances/${instance}/cp`, signal)
   const result = resultOf(socket, instance)
   result.catch(() => undefined)
+  socket.resume()
   try {
     socket.send(JSON.stringify({ direction: 'to', guest_path: target, is_dir: kind === 'folder', mode }))
     if (content !== undefined) {

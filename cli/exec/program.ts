@@ -34,6 +34,7 @@ const MAX_WAITING = 1024 * 1024
 export async function execute (api: Api, options: ExecOptions, streams: ExecStreams, ended: AbortSignal): Promise<number> {
   const socket = await openSocket(api, path`/instances/${options.instance}/exec`, ended)
   const code = outcome(socket, options, streams)
+  socket.resume()
   socket.send(JSON.stringify({
     command: options.command, tty: options.tty, env: options.env, cwd: options.cwd, user: options.user, wait_for_agent: options.waitSeconds,
     control: true, streams: !options.tty, stdin: options.interactive, ...options.tty ? { rows: streams.output.rows, cols: streams.output.columns } : {}

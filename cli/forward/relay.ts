@@ -55,5 +55,6 @@ async function passOn (api: Api, socket: WebSocket, caller: Socket): Promise<voi
       if (code === 1000 || caller.destroyed) resolve()
       else reject(lost(api.target, 'while it passed a connection on'))
     })
+    socket.resume()
   })
 }

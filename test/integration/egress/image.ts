@@ -1,10 +1,10 @@
 // The guests' images: a small Debian with the clients that people use, Node with npm, and the programs in `guest/`; once as it is, and once without any authority.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { debianArchive } from '../../helpers/debian.ts'
 import { imageReady } from '../../helpers/images.ts'
@@ -95,9 +95,7 @@ async function libraries (names: readonly string[]): Promise<Set<string>> {
   return found
 }
 
+/** The package itself: compiled code finds some in a bundle. */
 function folderOf (name: string): string {
-  const places = createRequire(import.meta.url).resolve.paths(name) ?? []
-  const found = places.map((place) => join(place, name)).find((folder) => existsSync(join(folder, 'package.json')))
-  if (found === undefined) throw new Error(`${name} is not installed`)
-  return found
+  return join(packageRoot, 'node_modules', name)
 }
