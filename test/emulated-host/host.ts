@@ -10,6 +10,8 @@ import { hostKernel } from './kernel.ts'
 import { imageOfDependencies, imageOfPackage } from './package-image.ts'
 
 const STEP_TIMEOUT_MS = 120_000
+/** Without the promise that `rep stosb` is fast, since it is emulated byte by byte: starting a program takes a third less of the processor time. */
+const PROCESSOR = 'max,-erms'
 const IOMMU = ['-device', 'intel-iommu,intremap=on,caching-mode=on']
 /** The last words of a kernel that dies, and of one that is about to (an oops is made a panic below). */
 const DEATH = /^.*(?:Kernel panic - not syncing|corrupted stack end|stack guard page was hit|general protection fault|Unable to handle|BUG: ).*$/m
@@ -66,7 +68,7 @@ export async function runOnHost (options: HostOptions): Promise<HostRun> {
   const qemu = commands.run('setpriv', [
     '--pdeathsig', 'KILL', 'nice', '-n', '-10', 'qemu-system-x86_64',
     '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-serial', `file:${console}`,
-    '-machine', 'q35,kernel-irqchip=split', '-accel', 'tcg,thread=multi,tb-size=512', '-cpu', 'max', '-smp', String(processors), '-m', `${memoryMib}M`,
+    '-machine', 'q35,kernel-irqchip=split', '-accel', 'tcg,thread=multi,tb-size=512', '-cpu', PROCESSOR, '-smp', String(processors), '-m', `${memoryMib}M`,
     ...iommu ? IOMMU : [],
     // On a busy host the kernel sees too few interrupts of its timer while it counts them, and takes it for broken.
     '-kernel', image, '-initrd', initrd, '-append', `console=ttyS0 quiet ${iommu ? 'intel_iommu=on ' : ''}panic=-1 oops=panic mitigations=off no_timer_check`,
