@@ -195,6 +195,8 @@ export interface RestoreOptions {
    * Resolves when the memory file has its content, which somebody is still writing; it has its size already. Only for a driver that `startsAhead`. When it rejects, so does the restore.
    */
   readonly memoryFilled?: Promise<void>
+  /** ids of the disks without a unit that may have another size than the captured VM's, at a driver that `announcesDisks`: a guest that has its driver on them is told before it takes its first step. Others ignore it. */
+  readonly otherDisks?: readonly string[]
 }
 
 /** Whether VMs can share a memory file and be saved as differences from it. Not those with memory that is plugged in. */
@@ -216,6 +218,11 @@ export interface HypervisorImaging {
   readonly startsAhead?: boolean
   /** Whether the VMM resets no device, so that a guest that has used a disk must not take its driver from it, as a rehearsal does: the VMM would go on with queues that are no more. Absent: it does reset them. */
   readonly disksStayBound?: boolean
+  /**
+   * Whether a guest may have its driver on its disks when they become others, by `RestoreOptions.otherDisks` or by `Vm.replaceDisk` while it is paused, since the VMM tells it of their sizes; none of them may be in use in the guest.
+   * Until it has been told, a disk has the old size for it, and so must not be larger. Absent: the guest finds the size only when it takes the driver.
+   */
+  readonly announcesDisks?: boolean
   /**
    * Why a VM like this cannot be saved and restored here, in one sentence; undefined when it can. Found by saving and restoring a small one, once for each VMM and kernel, and
    * remembered: the first call may take as long as a boot.
@@ -272,7 +279,7 @@ export interface Vm {
   /** Makes the VMM write its output to `path` from now on, without losing a byte. The old file is complete afterwards. */
   rotate (file: 'output' | 'vmm', path: string): Promise<void>
   /**
-   * Replaces the image of a disk by another raw image, in the same mode. Only while the guest has no driver on that disk, since it reads the size once: a guest
+   * Replaces the image of a disk by another raw image, in the same mode. Only while the guest has no driver on that disk, since it reads the size once (but see `HypervisorImaging.announcesDisks`): a guest
    * that waits for its workload. The VM's user must be able to open the file. The old image is closed when it resolves; when it rejects, the disk is as before.
    * Absent when the driver cannot.
    */

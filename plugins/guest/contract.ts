@@ -254,9 +254,14 @@ export interface GuestLink {
   wake (identity?: GuestIdentity): Promise<void>
   /**
    * Lets a guest that waits for its workload rehearse a start on its current disks: drivers, mounts, a process, and back. Its only lasting
-   * effects are a faster start, and the network that it was given; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
+   * effects are a faster start, and the network that it was given; the disks have no driver again, but for those that `bind` has given theirs, and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
    */
   rehearse (options?: Rehearsal): Promise<void>
+  /**
+   * Has a guest that waits for its workload give its disks their driver now, so that its start, and that of its clones, need not. The disks may be replaced from then on only where the VMM tells the guest
+   * of their sizes (`HypervisorImaging.announcesDisks`). Resolves when done, also when they had it; rejects with `GuestRefusal` in another phase.
+   */
+  bind (): Promise<void>
   /**
    * Mounts a volume, whose disk the VM already has, while the program runs. Resolves when it is mounted, also when it was mounted before. Rejects with `GuestRefusal` when it
    * cannot be mounted, and then it is not. Works without the agent. Not while the guest sleeps (errno 11) or ends (108).

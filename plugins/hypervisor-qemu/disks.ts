@@ -11,6 +11,31 @@ import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 const COMMAND_TIMEOUT_MS = 5000
 
 /**
+ * Tells guests that have their driver on disks of a paused VM to read the disks' sizes, which they do when they run. QEMU tells them when the image below a disk is given a size. A disk's own image should not be, and
+ * cannot where it is only read: so for a moment the disk has another one, a device of the host without a size. The guest does not run meanwhile and sees nothing of that. When it rejects, the disks are in no state to be used.
+ */
+export async function announceDisks (qmp: QmpClient, ids: readonly string[]): Promise<void> {
+  // All at once: QEMU executes commands in their order.
+  await Promise.all(ids.flatMap((id) => {
+    const [node] = diskNodes(id)
+    return [openSizeless(qmp, id), attach(qmp, id, sizeless(id)), resizeSizeless(qmp, id), attach(qmp, id, node), closeNode(qmp, sizeless(id))]
+  }))
+}
+
+function sizeless (id: string): string {
+  return `size-${id}`
+}
+
+async function openSizeless (qmp: QmpClient, id: string): Promise<void> {
+  // Without locks, which all VMs of the host would share.
+  await qmp.execute('blockdev-add', { driver: 'host_device', 'node-name': sizeless(id), filename: '/dev/null', locking: 'off' }, COMMAND_TIMEOUT_MS)
+}
+
+async function resizeSizeless (qmp: QmpClient, id: string): Promise<void> {
+  await qmp.execute('block_resize', { 'node-name': sizeless(id), size: 0 }, COMMAND_TIMEOUT_MS)
+}
+
+/**
  * Resolves when QEMU has closed the old image; when it rejects, the disk is as before. A replacement that a crash of the server
  * interrupted does no harm: the image that it opened is closed first.
  */
@@ -22,10 +47,17 @@ export async function replaceDisk (qmp: QmpClient, id: string, path: string): Pr
   const undo = createUndo()
   undo.add(() => closeNode(qmp, next))
   try {
-    await attach(qmp, id, next)
+    await closeNode(qmp, sizeless(id)).catch(ignoreRefusal)
+    await openSizeless(qmp, id)
+    undo.add(() => closeNode(qmp, sizeless(id)))
+    // As in `announceDisks`. A guest that has no driver on the disk takes no notice.
+    await attach(qmp, id, sizeless(id))
     undo.add(() => attach(qmp, id, now.name))
+    await resizeSizeless(qmp, id)
+    await attach(qmp, id, next)
     await closeNode(qmp, now.name)
     undo.drop()
+    await closeNode(qmp, sizeless(id))
   } catch (error) {
     await undo.run()
     throw error

@@ -101,7 +101,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     features: board.features,
     probe,
     launch,
-    imaging: { ...images, keepsPaused: true, startsAhead: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0), privateMemory: privately },
+    imaging: { ...images, keepsPaused: true, startsAhead: true, announcesDisks: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0), privateMemory: privately },
     open: async () => { await Promise.all([tried, triedPrivately].map(endLeftOver)) },
     close: async () => { await Promise.all([proof.close(), privately.close()]) },
     async attach (handle) {

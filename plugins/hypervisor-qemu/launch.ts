@@ -5,6 +5,7 @@ import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
 import { buildArgs, hasBalloon, hotplugMibOf, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
 import { createBalloon } from './balloon.ts'
+import { announceDisks } from './disks.ts'
 import { q35 } from './board.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
@@ -47,7 +48,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun, memoryFilled }: RestoreOptions = {}): Promise<QemuVm> {
+export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun, memoryFilled, otherDisks = [] }: RestoreOptions = {}): Promise<QemuVm> {
   const spec = await fittingBalloon(asked, image, options)
   if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   const isLent = spec.memory.sharing === 'private' && readonlyPrivate(options.vmmVersion)
@@ -66,6 +67,7 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
     // Before the devices, which look into the memory.
     if (changes !== undefined) await fillMemory(options.commands, { pid: vmm.identity.pid, base: path, bytes: memoryFileBytes(spec) }, changes, { timeoutMs: options.imageTimeoutMs, ...signal === undefined ? {} : { signal } })
     await loadState(vmm, qmp, options.imageTimeoutMs, signal)
+    await announceDisks(qmp, otherDisks)
     await beforeRun?.(handle)
     await qmp.execute('cont', {}, options.imageTimeoutMs)
     // The captured VM's balloon target no longer applies.

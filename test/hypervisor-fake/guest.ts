@@ -108,6 +108,10 @@ export class FakeGuest {
         if (this.#phase === 'waiting') this.#result(channel, new FieldWriter())
         else this.#refuse(channel, 114, 'this guest has its workload already')
         break
+      case 'bind':
+        if (this.#phase === 'waiting') this.#result(channel, new FieldWriter())
+        else this.#refuse(channel, 114, 'this guest has its workload already')
+        break
       case 'exec': this.#exec(channel, fields); break
       case 'stat': this.#result(channel, new FieldWriter().add(Tag.exists, false)); break
       default: this.#refuse(channel, 95, `the fake guest has no ${text(Tag.kind)}`)

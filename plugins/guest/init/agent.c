@@ -123,6 +123,16 @@ static void trust_announced(struct agent *agent, const struct frame *frame, cons
   else agent_send_failure(agent, frame->channel, &failure);
 }
 
+// So that a memory image of this guest holds disks that are ready.
+static void bind_asked(struct agent *agent, uint32_t channel) {
+  struct failure failure = { 0 };
+  if (agent->platform->bind == NULL) fail(&failure, EOPNOTSUPP, NO_EXIT, "this guest has no disks");
+  else if (agent->phase != PHASE_WAITING) fail(&failure, EALREADY, NO_EXIT, "this guest has its workload already");
+  else if (rehearsal_is_over(agent, &failure)) agent->platform->bind();
+  if (failure.error == 0) agent_send_fields(agent, FRAME_RESULT, channel, &(struct writer){ 0 });
+  else agent_send_failure(agent, channel, &failure);
+}
+
 static bool is_run(const struct frame *frame) {
   // Compared without parsing, since a workload parses its own copy.
   static const uint8_t run[] = { TAG_KIND, 3, 0, 0, 0, 'r', 'u', 'n' };
@@ -152,6 +162,7 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   else if (strcmp(kind, "mount") == 0) volume_mount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "bind") == 0) bind_asked(agent, frame->channel);
   else {
     bool listening = strcmp(kind, "listen") == 0 || strcmp(kind, "accept") == 0 || strcmp(kind, "connect") == 0;
     bool opened = listening ? open_listening(agent, frame, &fields, &failure) : open_channel(agent, frame, &fields, &failure);

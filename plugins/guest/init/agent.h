@@ -45,6 +45,7 @@ struct platform {
   bool (*mount)(const struct volume *volume, dev_t *place, struct failure *failure);
   bool (*unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
   void (*warm_up)(void); // NULL: not needed
+  void (*bind)(void);    // gives disks their driver ahead of the workload. NULL: there are none
 };
 
 struct agent {

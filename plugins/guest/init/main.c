@@ -97,7 +97,7 @@ static const struct rehearsal_place place = {
 static const struct init_place init_place = { .make_root = init_root_make, .started = boot_id_place };
 static struct platform platform = {
   .is_init = true, .init = &init_place, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
-  .mount = volume_mount, .unmount = volume_unmount, .warm_up = warm_up,
+  .mount = volume_mount, .unmount = volume_unmount, .warm_up = warm_up, .bind = virtio_bind,
 };
 
 static bool call_over_vsock(void) {

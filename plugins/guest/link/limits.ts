@@ -15,6 +15,8 @@ export const WAKE_MS = 10_000
 export const VOLUME_MS = 40_000
 /** how long a guest may take to rehearse a start */
 export const REHEARSE_MS = 10_000
+/** how long a guest may take to give its disks their driver */
+export const BIND_MS = 10_000
 /** added to the guest's own limits before a silent guest is given up, since the host may be slow */
 export const ANSWER_MARGIN_MS = 20_000
 

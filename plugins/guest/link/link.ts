@@ -12,9 +12,9 @@ import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts
 import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
-import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
+import { ANSWER_MARGIN_MS, BIND_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
 import { listenOn } from './listen.ts'
-import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodeFlush, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeBind, encodeExec, encodeFlush, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
@@ -101,6 +101,11 @@ export class StreamLink implements GuestLink, FrameSink {
   async rehearse (options: Rehearsal = {}): Promise<void> {
     await this.hello
     await this.#order('rehearse', encodeRehearse(options, new Date()), REHEARSE_MS)
+  }
+
+  async bind (): Promise<void> {
+    await this.hello
+    await this.#order('bind', encodeBind(), BIND_MS)
   }
 
   async mount (mount: GuestMount): Promise<void> {

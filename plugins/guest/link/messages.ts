@@ -59,6 +59,10 @@ export function encodeRehearse ({ kernelHeaders, network }: Rehearsal, now: Date
   return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), network === undefined ? {} : { network }, now).finish()
 }
 
+export function encodeBind (): Buffer {
+  return new FieldWriter().add(Tag.kind, 'bind').finish()
+}
+
 export function encodeMountRequest (mount: GuestMount): Buffer {
   return new FieldWriter().add(Tag.kind, 'mount').add(Tag.mount, encodeMount(mount)).finish()
 }

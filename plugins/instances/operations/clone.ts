@@ -131,5 +131,5 @@ async function restore (context: Context, record: InstanceRecord, image: ReadyIm
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw new Error('the driver makes no memory images any more')
   const spec = await vmSpecOf(context, record, image, connection)
-  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: file }, template.image, files.state, { memoryFilled: filled }))
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: file }, template.image, files.state, { memoryFilled: filled, otherDisks: ['root', 'overlay'] }))
 }

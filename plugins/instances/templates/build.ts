@@ -1,9 +1,10 @@
 // Makes a template: boots a VM of the shape, and captures its memory and state when its guest waits for a workload. Killed between any two steps,
 // the next start of the server removes the VM with its row, and the files with their folder, whose name says that it is not whole.
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { pause } from '../../../core/jobs/pause.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
@@ -11,7 +12,7 @@ import { makeOverlay } from '../folder/files.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { makeHidden } from './hidden.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
-import { makeRoot } from './root.ts'
+import { makeRoot, PLACEHOLDER_BYTES } from './root.ts'
 import type { Shape, Template } from './contract.ts'
 import { TEMPLATE_VERSION } from './store.ts'
 import { linkToWaiting } from './waiting.ts'
@@ -54,6 +55,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     const { record } = hidden
     undo.add(hidden.remove)
     await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
+    await truncate(hidden.paths.overlay, PLACEHOLDER_BYTES)
     signal.throwIfAborted()
     // Its memory is in no file: then it boots faster, and the capture writes no zeros.
     const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.connection), signal)
@@ -64,6 +66,8 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     const link = await linkToWaiting(context.guest, vm, signal)
     undo.add(() => { link.close() })
     if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
+    // So that no clone has to: the disks are as large as any of an instance, and clones are told of the size of theirs.
+    if (driverOf(context, record).imaging?.announcesDisks === true) await unlessAborted(signal, link.bind())
     await pause(Math.min(SETTLE_MS, 3 * context.settings.templates.quietMs), signal)
     return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
   } finally {

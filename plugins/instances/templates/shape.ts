@@ -5,6 +5,7 @@ import type { BaseContext } from '../context.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { Shape, VmShape } from './contract.ts'
+import { PLACEHOLDER_BYTES } from './root.ts'
 
 /** A template depends on whether a VM has a network, and not on which one. */
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }
@@ -13,7 +14,7 @@ const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:0
 export async function shapeOf (context: BaseContext, wanted: VmShape & Partial<InstanceSpec>): Promise<Shape | undefined> {
   const { hypervisor, vcpus, memoryBytes, hotplugBytes, kernelHeaders, network } = wanted
   // Plugged-in memory is in the state and not in the memory file, so that a clone would have to read all of it.
-  if (hotplugBytes !== undefined || context.parts.some((part) => part.mustBoot?.(wanted) === true)) return undefined
+  if (hotplugBytes !== undefined || (wanted.overlayBytes ?? 0) > PLACEHOLDER_BYTES || context.parts.some((part) => part.mustBoot?.(wanted) === true)) return undefined
   const enabled = network?.enabled === true
   const shape = { hypervisor, vcpus, memoryBytes, ...(kernelHeaders === undefined ? {} : { kernelHeaders }), network: { enabled } }
   const spec = hiddenSpec(shape, 0)

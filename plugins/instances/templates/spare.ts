@@ -132,8 +132,9 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
       context.provenImages.add(kindOf(template))
     }
     const spare = new SpareVm(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
-    await spare.putOverlay()
+    // Before the disks: a guest that runs must not have its driver on one that is replaced.
     await imaging.pause()
+    await spare.putOverlay()
     return spare
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed spare VM could not be taken back')

@@ -9,7 +9,7 @@ import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
 import type { Template, TemplateFacts, TemplateUse } from './contract.ts'
 
-export const TEMPLATE_VERSION = 2
+export const TEMPLATE_VERSION = 3
 
 const StoredTemplate = Type.Object({
   version: Type.Literal(TEMPLATE_VERSION),

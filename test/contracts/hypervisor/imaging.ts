@@ -15,6 +15,7 @@ import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, ow
 import { keepingCases } from './keeping.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
 import { guestRun } from './network-fixture.ts'
+import { announcingCases } from './announcing.ts'
 import { startingAheadCases } from './starting-ahead.ts'
 import { vmmOf, withoutProcess } from './vmm.ts'
 
@@ -26,7 +27,7 @@ const commands = createHostCommands()
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   const { imaging } = await fixture.makeDriver()
   await t.test('memory images', { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
-    for (const cases of [standbyCases, startingAheadCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases]) await cases(t, fixture)
+    for (const cases of [standbyCases, startingAheadCases, announcingCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases]) await cases(t, fixture)
     await t.test('servers that are killed', { skip: withoutProcess(fixture) }, async (t) => { await imagingCrashCases(t, fixture) })
   })
 }

@@ -31,7 +31,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
       refusal: async () => host.imagingRefusal,
       privateMemory: { refusal: async () => host.sharesMemory === true ? undefined : 'its VMs share no memory', isProven: async () => host.sharesMemory === true },
       key: async (spec) => keyFor(spec, host.vmmVersion),
-      restore: async (spec, image, statePath, { signal, beforeRun } = {}) => {
+      restore: async (spec, image, statePath, { signal, beforeRun, otherDisks = [] } = {}) => {
         signal?.throwIfAborted()
         await host.step('restore', undefined)
         const memoryPath = await checkFits({ driver: name, version: host.vmmVersion, spec, image, statePath }, host.hasWholeMemory)
@@ -39,6 +39,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
         return await begin(vm, 'restored', signal, async () => {
           vm.set({ status: 'paused' })
           vm.isCaptured = true
+          vm.otherDisks = otherDisks
           vm.restoredFrom = { image, ...await vm.load(statePath, spec.memory?.changes ?? memoryPath) }
           await beforeRun?.(vm.handle)
           await host.step('loaded', vm)

@@ -36,6 +36,8 @@ export abstract class Machine {
   readonly ahead = new Set<string>()
   /** what it was started on */
   restoredFrom: { image: MemoryImage, state: string, memory: string } | undefined
+  /** disks whose sizes the guest was told of then */
+  otherDisks: readonly string[] = []
   /** tells its views, and the guest's links: `state` */
   readonly bus = new EventEmitter().setMaxListeners(0)
   readonly #streams = new Map<number, Duplex>()

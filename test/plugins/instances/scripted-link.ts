@@ -61,6 +61,11 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
       vm.rehearsedNetwork = network
       await host.step('rehearsed', vm)
     },
+    bind: async () => {
+      await host.step('bind', vm)
+      vm.isBound = true
+      await host.step('bound', vm)
+    },
     mount: async (mount) => {
       await host.step('mount', vm)
       if (!vm.disks.has(mount.device.replace('serial:', ''))) throw Object.assign(new Error(`the disk ${mount.device} is missing`), { code: 'guest_refused', errno: 19 })

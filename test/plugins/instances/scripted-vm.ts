@@ -10,7 +10,7 @@ import type { ScriptedExec } from './scripted-exec.ts'
 import type { NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = DriverStep | 'rehearse' | 'rehearsed' | 'flush' | 'flushed' | 'sleep' | 'slept' | 'wake' | 'woken' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'shutdown' | NetworkStep | EgressStep
+export type ImagingStep = DriverStep | 'rehearse' | 'rehearsed' | 'bind' | 'bound' | 'flush' | 'flushed' | 'sleep' | 'slept' | 'wake' | 'woken' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'shutdown' | NetworkStep | EgressStep
 
 const PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -30,6 +30,8 @@ export class ScriptedVm extends Machine {
   rehearsals = 0
   /** what the last rehearsal was told of the network */
   rehearsedNetwork: GuestNetwork | undefined
+  /** whether the guest was asked to give its disks their driver ahead */
+  isBound = false
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
   /** how many are connected to its guest */

@@ -162,6 +162,7 @@ static void failures(void) {
   }
   begin(NULL);
   check(answered(rehearse(), EOPNOTSUPP, "this guest cannot rehearse"), "a guest without a place for it says so");
+  check(answered(client_open(&client, "bind", 0), EOPNOTSUPP, "this guest has no disks"), "and one without disks has none to give a driver");
   end();
 }
 

@@ -103,6 +103,9 @@ void make_seeds(uint64_t seed) {
   write_string(&writer, TAG_KIND, "rehearse");
   write_field(&writer, TAG_ENTROPY, nested.bytes, nested.length);
   add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "bind");
+  add_stream_seeds(&writer);
 }
 
 const struct seed *random_seed(void) {

@@ -155,6 +155,18 @@ t.test('rehearse carries time, fresh entropy and the network that it is given, a
   guest.link.close()
 })
 
+t.test('bind resolves when the disks have their driver, and rejects with the guest\'s reason', async (t) => {
+  const guest = new ScriptedGuest()
+  const done = guest.link.bind()
+  guest.send(frame(7, await guest.opened('bind'), 0))
+  await done
+  const refused = guest.link.bind()
+  const { channel } = await guest.seen((one) => one.type === 2 && one.channel > 1)
+  guest.send(frame(7, channel, 0, refusal('this guest has its workload already', 114)))
+  await t.rejects(refused, { code: 'guest_refused', errno: 114 })
+  guest.link.close()
+})
+
 t.test('a guest that is asleep has been started', async (t) => {
   const guest = new ScriptedGuest({ firstWords: hello('asleep') })
   await new Promise<void>((resolve) => { guest.link.onStarted(resolve) })

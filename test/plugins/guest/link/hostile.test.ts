@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
-import { DEFAULT_SLEEP_MS, REHEARSE_MS, WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
+import { BIND_MS, DEFAULT_SLEEP_MS, REHEARSE_MS, WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
 import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
@@ -200,12 +200,13 @@ t.test('a reader that throws does not take the server down', async (t) => {
   await endsWith(t, guest, /failed inside the server/)
 })
 
-t.test('a guest that does not answer sleep, flush, wake or rehearse is given up', async (t) => {
+t.test('a guest that does not answer sleep, flush, wake, rehearse or bind is given up', async (t) => {
   const orders = {
     sleep: [(guest: ScriptedGuest) => guest.link.sleep({ timeoutMs: 10 }), 20],
     flush: [(guest: ScriptedGuest) => guest.link.flush(), 20 - DEFAULT_SLEEP_MS],
     wake: [(guest: ScriptedGuest) => guest.link.wake(), 20 - WAKE_MS],
-    rehearse: [(guest: ScriptedGuest) => guest.link.rehearse(), 20 - REHEARSE_MS]
+    rehearse: [(guest: ScriptedGuest) => guest.link.rehearse(), 20 - REHEARSE_MS],
+    bind: [(guest: ScriptedGuest) => guest.link.bind(), 20 - BIND_MS]
   } as const
   for (const [kind, [order, answerMarginMs]] of Object.entries(orders)) {
     const before = timers()
