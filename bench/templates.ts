@@ -18,6 +18,16 @@ export function templatesOn (spares = 1): Plugins {
   return { instances: { config: { templates: { enabled: true, spares, spareIdle: '2h' } } } }
 }
 
+/** As many spare VMs in all as the largest burst takes. */
+export function burstsMet (spares: number): Plugins {
+  return { instances: { config: { templates: { enabled: true, maxSpares: spares, spareIdle: '2h' } } } }
+}
+
+/** Waits until a server has that many spare VMs. */
+export async function untilSpare (berth: Berth, spares: number): Promise<void> {
+  await untilAtLeast(berth, await metricsUrl(berth.server), { berth_instances_spares: spares })
+}
+
 export function templatesOff (): Plugins {
   return { instances: { config: { templates: { enabled: false } } } }
 }
@@ -45,13 +55,7 @@ export interface Warmth {
 export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'>, spares = 1): Promise<Warmth> {
   const url = await metricsUrl(berth.server)
   const expected: Way = spares > 0 ? 'from a spare VM' : 'from a template'
-  const ready = async (): Promise<void> => {
-    const deadline = Date.now() + readyTimeoutMs
-    while (await gauge(url, 'berth_instances_templates') < 1 || await gauge(url, 'berth_instances_spares') < spares) {
-      if (Date.now() > deadline) throw new Error(`the server has made no template, or no spare VM, within ${readyTimeoutMs / 1000} s; its log: ${berth.server.logFile}`)
-      await delay(pauseMs)
-    }
-  }
+  const ready = async (): Promise<void> => { await untilAtLeast(berth, url, { berth_instances_templates: 1, berth_instances_spares: spares }) }
   await remove(berth, await boot(berth, { ...options, name: 'first-of-its-shape' }))
   await ready()
   await shareProofs(berth.server)
@@ -61,6 +65,16 @@ export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'
     async check (id) {
       const lines = await logLines(berth, id, 'berth')
       if (!lines.some(line => line.includes(`create: ${expected}`))) throw new Error(`the instance was not made ${expected}: ${lines.join('; ')}`)
+    }
+  }
+}
+
+async function untilAtLeast (berth: Berth, url: string, wanted: Readonly<Record<string, number>>): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs
+  for (const [name, count] of Object.entries(wanted)) {
+    while (await gauge(url, name) < count) {
+      if (Date.now() > deadline) throw new Error(`the server has made no template, or no spare VM, within ${readyTimeoutMs / 1000} s; its log: ${berth.server.logFile}`)
+      await delay(pauseMs)
     }
   }
 }

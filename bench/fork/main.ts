@@ -12,8 +12,8 @@ import type { Benchmarks, BenchOptions } from '../options.ts'
 import { endOf } from '../output-file.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, lastStep } from '../steps.ts'
-import { templatesOff, warmUp } from '../templates.ts'
-import { manyForks } from './many.ts'
+import { burstsMet, untilSpare, warmUp } from '../templates.ts'
+import { forks, manyForks } from './many.ts'
 import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
@@ -27,11 +27,11 @@ const shortestGapMs = 5
 async function burst ({ runs, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
-    const start = async (name: string, program?: string): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins: templatesOff(), signal, ...program === undefined ? {} : { program } }, image)
+    const start = async (name: string, program?: string): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins: burstsMet(forks), signal, ...program === undefined ? {} : { program } }, image)
     const ours = await start('ours')
     const other = before === undefined ? undefined : await start('other', join(before, 'dist/core/main.js'))
     try {
-      await manyForks(ours, runs, other)
+      await manyForks(ours, { runs, ready: async () => { await untilSpare(ours, forks) }, ...other === undefined ? {} : { before: other } })
     } finally {
       await Promise.all([ours.server.stop(), other?.server.stop()])
     }
@@ -46,7 +46,7 @@ async function forkBench ({ runs, ...under }: BenchOptions): Promise<void> {
     // These are compared with nothing that a slow host makes slow as well.
     if (isEmulatedHost) return
     await pausesOfSource(warm, runs)
-    await manyForks(warm, runs)
+    await manyForks(warm, { runs })
   }, under)
 }
 

@@ -2,7 +2,8 @@
 import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.ts'
 import { figureOf, print, quantile, series, takeTurns, type FigureOptions, type Keep, type Series } from '../harness.ts'
 
-const forks = 16
+/** at once */
+export const forks = 16
 const program = ['/bin/sh', '-c', 'read nonce < /proc/sys/kernel/random/uuid; echo $nonce > /dev/shm/nonce; echo ready; sleep 6000']
 
 interface Side {
@@ -14,10 +15,23 @@ interface Side {
   readonly p95: Series
 }
 
-/** @param before a server of another commit, which takes turns with ours */
-export async function manyForks (ours: Berth, runs: number, before?: Berth): Promise<void> {
+export interface ManyForksOptions {
+  readonly runs: number
+  /** a server of another commit, which takes turns with ours */
+  readonly before?: Berth
+  /** Waits until our server is ready for the next burst: then it works at nothing in the background. */
+  readonly ready?: () => Promise<void>
+}
+
+export async function manyForks (ours: Berth, { runs, before, ready = async () => {} }: ManyForksOptions): Promise<void> {
   const sides = await Promise.all([sideOf(ours, 'this build'), ...before === undefined ? [] : [sideOf(before, 'the other build')]])
-  await takeTurns({ runs, sides: sides.map((side) => async (run, keep) => { await measure(side, run, keep) }) })
+  await takeTurns({
+    runs,
+    sides: sides.map((side) => async (run, keep) => {
+      await measure(side, run, keep)
+      if (side.berth === ours) await ready()
+    })
+  })
   const [own, other] = sides
   if (own === undefined) throw new Error('there is nothing to measure')
   const note = `${forks} forks asked for at once, 256 MB and 1 vCPU each; every one is Running and its exec finds the memory of the snapshot`

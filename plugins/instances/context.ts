@@ -28,6 +28,7 @@ import type { InstanceRecord } from './model/record.ts'
 import type { InstanceRepository } from './model/repository.ts'
 import { TRANSITIONS } from './model/state.ts'
 import type { Starts } from './operations/starts.ts'
+import type { Spares } from './spares/contract.ts'
 import type { TemplateMetrics } from './templates/metrics.ts'
 import type { Templates } from './templates/contract.ts'
 
@@ -59,7 +60,7 @@ export interface BaseContext {
   readonly plugins: PluginReports
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
-  /** rows of VMs that are nobody's instance; see templates/hidden.ts */
+  /** rows of VMs that are nobody's instance; see spares/hidden.ts */
   readonly hidden: Set<InstanceRecord>
   readonly locks: Locks
   /** by instance: the disconnecting of its last VM; the next connect of the instance waits for it */
@@ -86,6 +87,7 @@ export interface BaseContext {
 
 export interface Context extends BaseContext {
   readonly templates: Templates
+  readonly spares: Spares
   readonly ways: TemplateMetrics
 }
 

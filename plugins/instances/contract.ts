@@ -102,6 +102,8 @@ export interface InstanceCopies {
   capture (ref: string, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy>
   /** A new instance made of a copy, which stays as it is; any number at a time. @throws name_conflict, invalid_request, not_supported, … */
   fork (copy: InstanceCopy, files: CopyFiles, request: ForkRequest): Promise<unknown>
+  /** A copy that was forked is about to go away, or to change its place: what is kept ready for further forks ends. Nobody has to wait for that; the files may go at once. */
+  forget (files: CopyFiles): void
   /**
    * Puts an instance back to where the copy was taken from it: disk and memory are replaced, id, name, address and user stay.
    * A crash in between leaves it as it was before, or as it is after.

@@ -21,6 +21,7 @@ import { createRepository } from './model/repository.ts'
 import { instanceRoutes } from './api/routes.ts'
 import { createInstances } from './api/service.ts'
 import { createStarts } from './operations/starts.ts'
+import { createSpares } from './spares/spares.ts'
 import { createTemplateMetrics } from './templates/metrics.ts'
 import { createTemplates } from './templates/templates.ts'
 import { createWaking } from './waking/waking.ts'
@@ -71,8 +72,10 @@ function compose (deps: Deps, config: InstancesConfig): Context {
   }
   deps.resources?.noteKept(base.kept.count)
   parts.push(...listParts(base, deps.instanceParts ?? new Map()))
-  const templates = createTemplates(base, deps.jobs)
-  return { ...base, templates, ways: createTemplateMetrics(deps.metrics, () => templates.count()) }
+  const tools = createSpares(base, deps.jobs)
+  const { spares } = tools
+  const templates = createTemplates(base, tools)
+  return { ...base, templates, spares, ways: createTemplateMetrics(deps.metrics, () => ({ templates: templates.count(), spares: spares.count() })) }
 }
 
 export const plugin = definePlugin({

@@ -140,7 +140,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       context.alarms.close()
       await Promise.all([idle.close(), reclaim.close()])
       rotation?.stop()
-      await Promise.all([context.compressions.close(), templates.close(), context.kept.close()])
+      await Promise.all([context.compressions.close(), context.spares.close(), context.kept.close()])
       await Promise.all(instances.all().map(async (instance) => {
         if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
         await instance.settling

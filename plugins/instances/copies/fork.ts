@@ -2,18 +2,20 @@
 import type { Context } from '../context.ts'
 import type { CopyFiles, ForkRequest, InstanceCopy } from '../contract.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
-import { finishFork, gatherFork } from '../operations/fork.ts'
+import { finishFork, gatherFork, resolveFork } from '../operations/fork.ts'
+import { forkFromSpare } from '../operations/fork-from-spare.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import { withEnvironment } from './environment.ts'
 import { planFor } from './rules.ts'
+import { spareForksOf } from './spare-fork.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function forkCopy (context: Context, copy: InstanceCopy, files: CopyFiles, request: ForkRequest): Promise<LiveInstance> {
   const { target, withMemory, spec } = await planFor(context, 'fork', copy, request)
   const { image, imageDigest, sourceId, sourceName } = copy
   const { source = { kind: 'instance', id: sourceId, name: sourceName } } = request
-  return await finishFork(context, await gatherFork(context, {
+  const fork = await resolveFork(context, {
     name: request.name,
     caller: request.caller,
     image,
@@ -25,7 +27,15 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
       await copyFiles(context, files, to)
       return withMemory ? copy.memory : undefined
     }
-  }))
+  })
+  const spares = withMemory && target === 'Running' ? spareForksOf(context, copy, files, fork) : undefined
+  const finish = async (): Promise<LiveInstance> => await finishFork(context, await gatherFork(context, fork))
+  if (spares === undefined) return await finish()
+  const made = await context.spares.during(async () => await forkFromSpare(context, spares.key, fork))
+  const instance = made ?? await context.spares.during(finish)
+  context.spares.note(spares.key, made !== undefined)
+  context.spares.want(spares)
+  return instance
 }
 
 /** The spec with the policy that the source has now, if it still exists: a credential that was replaced since the copy was taken, perhaps because it was stolen, is not brought back. */

@@ -8,6 +8,7 @@ import { requireOwn } from '../workers/own-instance.ts'
 import { capture } from './capture.ts'
 import { forkCopy } from './fork.ts'
 import { replace } from './replace.ts'
+import { spareForkKey } from './spare-fork.ts'
 
 export function createCopies (context: Context): InstanceCopies {
   const { instances, metrics, settings } = context
@@ -21,6 +22,7 @@ export function createCopies (context: Context): InstanceCopies {
     compression: (ref, asked) => compressionFor(asked, instances.find(ref).record.spec, settings.compression),
     capture: async (ref, kind, files) => await locked(context, ref, 'snapshot', async (instance) => await metrics.timed('capture', async () => await capture(context, instance, kind, files))),
     fork: async (copy, files, request) => (await metrics.timed('fork', async () => await forkCopy(context, copy, files, request))).view,
+    forget (files) { void context.spares.forget(spareForkKey(files)) },
     restore: async (ref, copy, files, request) => await locked(context, ref, 'snapshot restore', async (instance) => {
       await metrics.timed('replace', async () => { await replace(context, instance, copy, files, request) })
       return instance.view

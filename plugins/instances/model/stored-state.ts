@@ -2,7 +2,7 @@
 import type { ResourceState } from '../../../core/db/changes.ts'
 import type { InstanceRecord } from './record.ts'
 
-/** False for a VM of the server itself (templates/hidden.ts), which no request can name. */
+/** False for a VM of the server itself (spares/hidden.ts), which no request can name. */
 export function isShown ({ name }: InstanceRecord): boolean {
   return !name.startsWith('~')
 }

@@ -39,7 +39,7 @@ export async function create (context: Context, request: InstanceRequest, worker
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
-  const { instance, way } = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
+  const { instance, way } = await context.spares.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes, way)
   return instance
 }

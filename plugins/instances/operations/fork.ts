@@ -1,6 +1,6 @@
 // Makes a new instance of another one, or of a copy of one: copies the disk, and the memory if the fork is to have it, under a new id, name and user. As with
 // a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
-import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
+import type { MemoryImage, RestoreOptions, Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { traced } from '../../../core/tracing/span.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
@@ -44,6 +44,14 @@ export interface ForkPlan extends Asked, Pick<InstanceRecord, 'name' | 'image' |
   copy (to: CopyTarget): Promise<MemoryImage | undefined>
 }
 
+/** A fork of which everything is known that it needs. */
+export interface ResolvedFork {
+  /** with the spec for a copy */
+  readonly plan: ForkPlan
+  readonly image: ReadyImage
+  readonly began: number
+}
+
 /** A fork that has all of its files, but is not listed yet. */
 export interface UnfinishedFork {
   readonly record: InstanceRecord
@@ -63,7 +71,7 @@ export async function beginFork (context: Context, source: LiveInstance, request
   requireCapturable(context, 'fork', source.record, source.state === 'Running' ? 'own' : 'none')
   if (source.state === 'Running') requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
-  return await gatherFork(context, {
+  return await gatherFork(context, await resolveFork(context, {
     name: request.name,
     caller: request.caller,
     image,
@@ -72,22 +80,28 @@ export async function beginFork (context: Context, source: LiveInstance, request
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
     copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image
-  })
+  }))
 }
 
-/** Gives the fork its row, its folder and its files. */
-export async function gatherFork (context: Context, plan: ForkPlan): Promise<UnfinishedFork> {
+/** Finds out what the fork needs, before anything of it is made. */
+export async function resolveFork (context: Context, plan: ForkPlan): Promise<ResolvedFork> {
   const began = performance.now()
-  const { name, imageDigest, target, withMemory } = plan
+  const { imageDigest, withMemory } = plan
   const copied = await specForCopy(context, plan.spec, { call: 'fork', withMemory })
   const spec = withMemory ? copied : await withKernelHeaders(context, copied)
   if (withMemory) await requireProvenImaging(context, 'fork', plan)
   const image = await context.images.byDigest(imageDigest)
   if (image === undefined) throw ImageMissing(plan.image)
+  // The name under which the source knows the image: other names may stand for the same content by now.
+  return { plan: { ...plan, spec }, image: { ...image, name: plan.image }, began }
+}
+
+/** Gives the fork its row, its folder and its files. */
+export async function gatherFork (context: Context, { plan, image, began }: ResolvedFork): Promise<UnfinishedFork> {
+  const { name, spec, imageDigest, target } = plan
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
-    // The name under which the source knows the image: other names may stand for the same content by now.
-    const record = await insert(context, { name, spec, image: { ...image, name: plan.image }, purpose: target === 'Running' ? 'running' : 'resting' }, undo)
+    const record = await insert(context, { name, spec, image, purpose: target === 'Running' ? 'running' : 'resting' }, undo)
     // Copying counts for the turn, too: sixteen copies at the same time are ready no sooner than one after the other.
     const turn = target === 'Running' ? await context.starts.turn(plan.caller) : undefined
     if (turn !== undefined) undo.add(() => { turn.end() })
@@ -98,11 +112,17 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
     await makeFolder(paths)
     await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])
     const connecting = target === 'Running' ? connectParts(context, record) : Promise.resolve(undefined)
-    const shares = withMemory && await sharesMemory(context, spec)
-    const copying = async (): Promise<void> => { await own(paths, { identity, newMachine: true, image: await plan.copy(await targetIn(paths, { withMemory, shares })) }) }
-    await allDone([copying(), connecting])
+    await allDone([copyInto(context, record, plan), connecting])
     return { record, image, target, connection: await connecting, undo, began, ...turn === undefined ? {} : { turn } }
   })
+}
+
+/** Fills a fork's folder with the copy. */
+export async function copyInto (context: Context, record: InstanceRecord, { withMemory, copy }: Pick<ForkPlan, 'withMemory' | 'copy'>): Promise<void> {
+  const paths = pathsIn(context, record.id)
+  const shares = withMemory && await sharesMemory(context, record.spec)
+  const image = await copy(await targetIn(paths, { withMemory, shares }))
+  await own(paths, { identity: identityOf(context, record), newMachine: true, image })
 }
 
 /** Brings the fork to the state that it is to have, and adds it to the list. */
@@ -138,7 +158,7 @@ async function settleIn (context: Context, instance: LiveInstance, fork: Unfinis
 async function run (context: Context, instance: LiveInstance, stored: StoredImage | undefined, { image, undo }: UnfinishedFork, connection: Connection): Promise<void> {
   const { record } = instance
   const start = async (): Promise<{ vm: Vm, session: GuestSession, startedAt: number }> => {
-    const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, image, stored, connection)
+    const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, { image, stored, connection })
     const session = converse(context, record, { image, vm, origin: stored === undefined ? 'launched' : 'restored', newMachine: true })
     undo.add(async () => {
       await vm.kill()
@@ -153,13 +173,17 @@ async function run (context: Context, instance: LiveInstance, stored: StoredImag
   if (failure !== undefined) throw failure
 }
 
-async function restoreCopy (context: Context, record: InstanceRecord, image: ReadyImage, stored: StoredImage, connection: Connection): Promise<Vm> {
+/** What a VM is started on that goes on from a copied memory. */
+interface CopiedVm { readonly image: ReadyImage, readonly stored: StoredImage, readonly connection: Connection }
+
+/** Starts a VM on the copied memory. */
+export async function restoreCopy (context: Context, record: InstanceRecord, { image, stored, connection }: CopiedVm, options: RestoreOptions = {}): Promise<Vm> {
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw ImagingUnsupported('fork', record.spec.hypervisor)
   const paths = pathsIn(context, record.id)
   await takeImage(paths, stored)
   const spec = await vmSpecOf(context, record, image, connection)
-  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: memoryFor(paths, stored, 'taken') }, stored.image, statePath(paths, 'taken')))
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: memoryFor(paths, stored, 'taken') }, stored.image, statePath(paths, 'taken'), options))
 }
 
 function targetOf ({ name, state, derived }: LiveInstance, { fromRunning, targetState: asked }: InstanceForkRequest): TargetState {

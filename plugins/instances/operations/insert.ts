@@ -24,7 +24,7 @@ interface NewRow {
 export async function insert (context: Context, wanted: NewRow & { readonly purpose: Purpose }, undo: Undo): Promise<InstanceRecord> {
   const record = await insertWithUser(context, wanted)
   undo.add(async () => { await context.repository.remove(record.id) })
-  await reserveParts(context, record, wanted.purpose, undo, async () => await context.templates.giveUpOne())
+  await reserveParts(context, record, wanted.purpose, undo, async () => await context.spares.giveUpOne())
   return record
 }
 

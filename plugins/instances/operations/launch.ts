@@ -75,7 +75,7 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
   }
 }
 
-interface Conversation extends Pick<GuestSessionOptions, 'vm' | 'origin'> {
+export interface Conversation extends Pick<GuestSessionOptions, 'vm' | 'origin'> {
   readonly image: ReadyImage
   /** whether memory or disk are copies of another instance's, and the guest has not been told so yet; absent: they are not */
   readonly newMachine?: boolean | undefined

@@ -94,6 +94,16 @@ export function createAddress (context: BaseContext): InstancePart {
   return address
 }
 
+/** Cuts a VM made ahead off from the network, while its guest has another machine's identity: no packet passes until `openPort`. */
+export async function closePort ({ network }: BaseContext, { id, spec }: Networked): Promise<void> {
+  if (isNetworked(spec)) await network?.suspend(id)
+}
+
+/** For the instance that such a VM becomes. */
+export async function openPort (context: BaseContext, { id, spec }: Networked): Promise<void> {
+  if (isNetworked(spec) && !await requireNetwork(context).resume(id)) throw new Error('its network device is gone')
+}
+
 /** What the guest is told of its network device; undefined without one. */
 export function guestNetworkOf ({ network }: BaseContext, { id, spec }: Networked): GuestNetwork | undefined {
   const place = isNetworked(spec) ? network?.addressOf(id) : undefined

@@ -46,7 +46,10 @@ export function createReclaim (context: Context): Reclaim {
 
   async function apply ({ reclaimBytes, isDry, holdMs, reason }: ReclaimRequest): Promise<Reclaimed> {
     // Before any guest that runs is asked.
-    if (!isDry && reclaimBytes > 0) await context.kept.endAll('pressure')
+    if (!isDry && reclaimBytes > 0) {
+      while (await context.spares.giveUpOne());
+      await context.kept.endAll('pressure')
+    }
     const all = guests()
     for (const session of asked.keys()) if (!all.some((guest) => guest.session === session)) asked.delete(session)
     const able = all.filter(({ balloon }) => balloon !== undefined)

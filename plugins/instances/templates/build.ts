@@ -10,12 +10,13 @@ import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import { makeOverlay } from '../folder/files.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
-import { makeHidden } from './hidden.ts'
+import { makeHidden } from '../spares/hidden.ts'
+import { linkToPhase } from '../spares/link-to-phase.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
 import { makeRoot, PLACEHOLDER_BYTES } from './root.ts'
+import { hiddenSpec } from './shape.ts'
 import type { Shape, Template } from './contract.ts'
 import { TEMPLATE_VERSION } from './store.ts'
-import { linkToWaiting } from './waiting.ts'
 
 const OVERLAY_BYTES = 16 * 2 ** 20
 /** how long a guest that has booted is left alone: its kernel still measures its clock (and stops all processors to change to it), and gives free memory back */
@@ -50,7 +51,7 @@ export async function buildTemplate (context: BaseContext, paths: TemplatePaths,
 async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape: Shape, files: TemplateFiles, signal: AbortSignal): Promise<MemoryImage | undefined> {
   const undo = createUndo()
   try {
-    const hidden = await makeHidden(context, shape, OVERLAY_BYTES)
+    const hidden = await makeHidden(context, hiddenSpec(shape, OVERLAY_BYTES))
     if (hidden === undefined) return undefined
     const { record } = hidden
     undo.add(hidden.remove)
@@ -63,7 +64,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
       await vm.kill()
       vm.release()
     })
-    const link = await linkToWaiting(context.guest, vm, signal)
+    const link = await linkToPhase(context.guest, vm, 'waiting', signal)
     undo.add(() => { link.close() })
     if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
     // So that no clone has to: the disks are as large as any of an instance, and clones are told of the size of theirs.

@@ -1,31 +1,31 @@
 // A clone of a template that was started and is paused where its guest waits for a workload. It lacks only a name and disks to be an instance.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Vm, VmImaging, VmMemoryFile } from '../../../core/library/hypervisor.ts'
+import type { Vm, VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
-import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
-import { createUndo, type Undo } from '../../../core/undo.ts'
-import type { GuestLink } from '../../guest/contract.ts'
+import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, syncFiles } from '../folder/files.ts'
-import { isRefusal } from '../guest/guest-errors.ts'
 import { kernelHeadersOf } from '../guest/kernel-headers.ts'
 import { kindOf } from '../memory-image/keep.ts'
 import { allDone } from '../operations/insert.ts'
 import { sharedMemory } from '../memory-image/sharing.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
-import { guestNetworkOf } from '../parts/address.ts'
-import type { InstanceRecord } from '../model/record.ts'
-import type { Hidden, Spare, Template } from './contract.ts'
-import { makeHidden } from './hidden.ts'
+import { withBandwidthShare } from '../parts/bandwidth.ts'
+import type { Hidden, Spare, SpareDisks } from '../spares/contract.ts'
+import { makeHidden } from '../spares/hidden.ts'
+import { linkToPhase } from '../spares/link-to-phase.ts'
+import { rehearse } from '../spares/rehearsal.ts'
+import { endWith, orTakeBack, SpareVm } from '../spares/spare-vm.ts'
+import type { Template } from './contract.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
-import { linkToWaiting } from './waiting.ts'
+import { hiddenSpec } from './shape.ts'
 
 /** size of the disk that stands for the writable disk in a rehearsal; nothing is kept on it */
 const REHEARSAL_BYTES = 16 * 2 ** 20
 
-export interface SpareSource { readonly template: Template, readonly files: TemplateFiles }
+export interface TemplateSource { readonly template: Template, readonly files: TemplateFiles }
 
 export interface SpareOptions {
   /** size of the writable disk that is made for it ahead */
@@ -34,68 +34,42 @@ export interface SpareOptions {
   readonly rehearse: boolean
 }
 
-/** The guest cannot rehearse. Another VM may still be used without a rehearsal. */
-export class RehearsalFailed extends Error {
-  override readonly name = 'RehearsalFailed'
-}
-
-class SpareVm implements Spare {
-  readonly key: string
-  readonly vm: Vm
-  readonly imaging: VmImaging
-  readonly link: GuestLink
-  readonly hidden: Hidden
+/** The disks of the rehearsal, until those of an instance take their place. */
+class StageDisks implements SpareDisks {
   readonly #context: BaseContext
-  readonly #undo: Undo
+  readonly #vm: Vm
+  readonly #hidden: Hidden
   #overlayBytes: number
   /** paths of the disks that have replaced those of the rehearsal, by id */
   readonly #disks = new Map<string, string>()
-  #isBroken = false
 
-  constructor (context: BaseContext, key: string, parts: { vm: Vm, imaging: VmImaging, link: GuestLink, hidden: Hidden }, overlayBytes: number, undo: Undo) {
+  constructor (context: BaseContext, vm: Vm, hidden: Hidden, overlayBytes: number) {
     this.#context = context
-    this.key = key
-    this.vm = parts.vm
-    this.imaging = parts.imaging
-    this.link = parts.link
-    this.hidden = parts.hidden
+    this.#vm = vm
+    this.#hidden = hidden
     this.#overlayBytes = overlayBytes
-    this.#undo = undo
-    this.link.closed.then(() => { this.#isBroken = true }, () => {})
   }
 
-  get record (): InstanceRecord { return this.hidden.record }
-
-  get isGood (): boolean { return !this.#isBroken && this.vm.state.status === 'paused' }
-
-  async putDisks (rootfs: string, overlayBytes: number): Promise<void> {
+  async put (rootfs: string, overlayBytes: number): Promise<void> {
     if (this.#overlayBytes !== overlayBytes) await this.#makeOverlay(overlayBytes)
     await this.putOverlay()
     await this.#replace('root', rootfs)
   }
 
+  /** Gives the VM the writable disk that it will most probably need. Does nothing where the driver cannot replace disks. */
   async putOverlay (): Promise<void> {
-    if (this.vm.replaceDisk !== undefined) await this.#replace('overlay', this.hidden.paths.overlay)
-  }
-
-  async end (): Promise<void> {
-    for (const failure of await this.#undo.run()) this.#context.log.error({ err: failure, vm: this.record.id }, 'a spare VM could not be ended wholly')
-  }
-
-  handOver (): void {
-    this.#undo.drop()
-    this.#context.hidden.delete(this.record)
+    if (this.#vm.replaceDisk !== undefined) await this.#replace('overlay', this.#hidden.paths.overlay)
   }
 
   async #replace (id: string, path: string): Promise<void> {
     if (this.#disks.get(id) === path) return
-    if (this.vm.replaceDisk === undefined) throw new Error('the driver cannot replace disks')
-    await this.vm.replaceDisk(id, path)
+    if (this.#vm.replaceDisk === undefined) throw new Error('the driver cannot replace disks')
+    await this.#vm.replaceDisk(id, path)
     this.#disks.set(id, path)
   }
 
   async #makeOverlay (bytes: number): Promise<void> {
-    const { paths, record } = this.hidden
+    const { paths, record } = this.#hidden
     this.#disks.delete('overlay')
     // A new file: the VM may still have the old one open.
     await rm(paths.overlay)
@@ -107,39 +81,32 @@ class SpareVm implements Spare {
 }
 
 /** Undefined when no user is left for it. Leaves nothing behind when it rejects. */
-export async function makeSpare (context: BaseContext, paths: TemplatePaths, source: SpareSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
+export async function makeSpare (context: BaseContext, paths: TemplatePaths, source: TemplateSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
   const { template, files } = source
   signal.throwIfAborted()
   const undo = createUndo()
-  try {
-    const hidden = await makeHidden(context, template, options.overlayBytes)
+  return await orTakeBack(context, undo, async () => {
+    // Connected like an instance that names no bandwidth, since most spare VMs become such an instance.
+    const hidden = await makeHidden(context, withBandwidthShare(context, hiddenSpec(template, options.overlayBytes)))
     if (hidden === undefined) return undefined
     undo.add(hidden.remove)
     const memory = await fill(context, hidden, files, options, signal)
     const vm = await restore(context, paths, source, { hidden, memory }, signal)
-    undo.add(async () => {
-      await vm.kill()
-      vm.release()
-    })
+    const imaging = endWith(undo, vm)
     // The VM has the file open, and nobody else is to open it.
     await rm(rehearsalPath(hidden))
-    const link = await linkToWaiting(context.guest, vm, signal)
+    const link = await linkToPhase(context.guest, vm, 'waiting', signal)
     undo.add(() => { link.close() })
-    const { imaging } = vm
-    if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
     if (options.rehearse && driverOf(context, hidden.record).imaging?.disksStayBound !== true) {
-      await rehearse(context, link, hidden, signal)
+      await rehearse(context, { link, hidden }, kernelHeadersOf(hidden.record.spec), signal)
       context.provenImages.add(kindOf(template))
     }
-    const spare = new SpareVm(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
+    const disks = new StageDisks(context, vm, hidden, options.overlayBytes)
     // Before the disks: a guest that runs must not have its driver on one that is replaced.
     await imaging.pause()
-    await spare.putOverlay()
-    return spare
-  } catch (error) {
-    for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed spare VM could not be taken back')
-    throw error
-  }
+    await disks.putOverlay()
+    return new SpareVm(context, { key: template.key, vm, imaging, link, hidden, disks }, undo)
+  })
 }
 
 async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles, { overlayBytes }: SpareOptions, signal: AbortSignal): Promise<VmMemoryFile> {
@@ -163,24 +130,12 @@ async function bringMemory (context: BaseContext, { paths, record }: Hidden, { m
   return { path: paths.memory, sharing: 'shared' }
 }
 
-async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: SpareSource, { hidden, memory }: { readonly hidden: Hidden, readonly memory: VmMemoryFile }, signal: AbortSignal): Promise<Vm> {
+async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: TemplateSource, { hidden, memory }: { readonly hidden: Hidden, readonly memory: VmMemoryFile }, signal: AbortSignal): Promise<Vm> {
   const { imaging } = driverOf(context, hidden.record)
   if (imaging === undefined) throw new Error('the driver makes no memory images')
   const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root }, hidden.connection)
   const disks = spec.disks.map((disk) => disk.id === 'overlay' ? { ...disk, path: rehearsalPath(hidden) } : disk)
   return await imaging.restore({ ...spec, disks, memory }, template.image, files.state, { signal })
-}
-
-/** The VM keeps its address when it becomes an instance, so the guest has it from the rehearsal on. */
-async function rehearse (context: BaseContext, link: GuestLink, { record }: Hidden, signal: AbortSignal): Promise<void> {
-  const network = guestNetworkOf(context, record)
-  try {
-    await unlessAborted(signal, link.rehearse({ ...kernelHeadersOf(record.spec), ...network === undefined ? {} : { network } }))
-  } catch (error) {
-    // Any other error says nothing about guests.
-    if (!isRefusal(error)) throw error
-    throw new RehearsalFailed('the guest of a template could not rehearse a start', { cause: error })
-  }
 }
 
 function rehearsalPath ({ paths }: Hidden): string {

@@ -1,53 +1,41 @@
 // Instant create: what operations ask for when a VM is to come up quickly. Operations never wait for a template to be made, and work without one.
-import { createIdle } from './idle.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
-import type { Jobs } from '../../../core/contracts/services.ts'
 import type { BaseContext } from '../context.ts'
+import type { InstanceSpec } from '../model/record.ts'
+import type { SpareTools } from '../spares/spares.ts'
 import type { Shape, Templates } from './contract.ts'
-import { createDemand } from './demand.ts'
 import { TemplateMaker } from './maker.ts'
 import { templatePaths, type TemplatePaths } from './paths.ts'
-import { createSparePool, type SparePool } from './pool.ts'
 import { shapeOf } from './shape.ts'
-import type { InstanceSpec } from '../model/record.ts'
 import { createTemplateStore, type TemplateStore } from './store.ts'
 
-export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
-  const { enabled, maxCount, maxBytes, spareIdleMs } = context.settings.templates
+export function createTemplates (context: BaseContext, { spares, filler, idle }: SpareTools): Templates {
+  const { enabled, maxCount, maxBytes } = context.settings.templates
   const paths = templatePaths(context.dataDir)
   const store = createTemplateStore(paths, { maxCount, maxBytes }, context.log)
-  const pool = createSparePool(spareIdleMs, context.log)
-  const idle = createIdle(context.events, context.instances)
-  const queue = jobs.queue('templates', { concurrency: 1 })
-  const demand = createDemand(spareIdleMs)
-  const maker = new TemplateMaker({ context, paths, store, pool, demand, idle, queue })
+  const maker = new TemplateMaker({ context, paths, store, filler, idle })
   const findShape = createShapeFinder(context, store)
   return {
     open: async () => { await open(enabled, paths, store) },
-    close: async () => { await close(maker, pool) },
     shapeOf: async (spec) => enabled ? await findShape(spec) : undefined,
-    during: (work) => idle.during(work),
-    take: ({ key }) => pool.take(key),
-    giveBack: (spare) => { pool.put(spare) },
     use: ({ key }) => store.use(key),
     async drop ({ key }) {
-      maker.avoid(key)
+      filler.avoid(key)
       await store.remove(key)
     },
-    list: () => store.facts().map((facts) => ({ ...facts, spares: pool.count(facts.template.key) })),
+    list: () => store.facts().map((facts) => ({ ...facts, spares: spares.count(facts.template.key) })),
     async remove (key) {
       if (!store.has(key)) return false
       await store.remove(key)
-      for (let spare = pool.take(key); spare !== undefined; spare = pool.take(key)) await spare.end()
+      await spares.forget(key)
       return true
     },
     want (shape, overlayBytes, way) {
       // Without a template there could be no spare VM.
-      if (way !== 'boot') demand.note(shape.key, way === 'spare')
+      if (way !== 'boot') spares.note(shape.key, way === 'spare')
       maker.want(shape, overlayBytes)
     },
-    giveUpOne: async () => await pool.endOldest() || await maker.interrupt(),
-    count: () => ({ templates: store.all().length, spares: pool.size })
+    count: () => store.all().length
   }
 }
 
@@ -55,11 +43,6 @@ async function open (enabled: boolean, paths: TemplatePaths, store: TemplateStor
   if (enabled) await store.open()
   // Switched off, so the templates are of no use, and large.
   else await removeTree(paths.folder)
-}
-
-async function close (maker: TemplateMaker, pool: SparePool): Promise<void> {
-  // The maker first, so that a spare VM that is just being finished is ended, too.
-  await Promise.all([maker.close(), pool.close()])
 }
 
 /** When the shape cannot be found out, the cold boot meets the same failure and reports it. */

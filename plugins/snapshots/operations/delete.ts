@@ -5,11 +5,12 @@ import { imageHolder, type SnapshotRecord } from '../record.ts'
 
 /** Waits for forks and restores that read the snapshot; cuts a compression off. */
 export async function remove (context: Context, id: string): Promise<void> {
-  const { locks, repository, compressor } = context
+  const { copies, files, locks, repository, compressor } = context
   // A second delete waits for the first, and then finds nothing.
   await locks.hold(`delete ${id}`, async () => {
     const record = await repository.find(id)
     if (record === undefined || !await locks.hold(id, async () => await repository.beginDelete(id))) throw NotFound('snapshot', id)
+    copies.forget(files.of(record))
     // Only now: a compression that begins after this finds the snapshot gone, and one that is about to swap the files has had its turn.
     await compressor.cancel(id)
     await finishRemoval(context, record)

@@ -16,12 +16,17 @@ export interface CopiesApp extends TestApp {
 }
 
 export async function startWithCopies (t: Test, options: StartOptions = {}): Promise<CopiesApp> {
+  return await withCopies(t, options, startApp)
+}
+
+/** @param start the application, which is given a plugin more */
+export async function withCopies<A extends TestApp> (t: Test, options: StartOptions, start: (t: Test, options: StartOptions) => Promise<A>): Promise<A & CopiesApp> {
   let copies: InstanceCopies | undefined
   const user = definePlugin({
     manifest: { id: 'copies-user', provides: [], requires: ['instanceCopies'], config: Type.Object({}, { additionalProperties: false }) },
     create: ({ instanceCopies }) => ({ async start () { copies = instanceCopies } })
   })
-  const app = await startApp(t, { ...options, plugins: [user] })
+  const app = await start(t, { ...options, plugins: [user] })
   if (copies === undefined) throw new Error('nobody provides instanceCopies')
   const copiesFolder = join(app.dataDir, 'copies')
   await mkdir(copiesFolder, { recursive: true, mode: 0o700 })

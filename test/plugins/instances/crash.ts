@@ -10,16 +10,21 @@ import { until } from '../../helpers/eventually.ts'
 
 export { until }
 
-/** Runs `call` up to `step`, and starts another server on what is there at that moment. */
-export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>): Promise<TestApp>
-export async function crashAt<A extends TestApp> (t: Test, before: A, step: ImagingStep, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<A>): Promise<A>
-export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<TestApp> = startApp): Promise<TestApp> {
+/** A step of something that happens more than once: which time, from 1. */
+export interface Occurrence { readonly step: ImagingStep, readonly nth: number }
+
+/** Runs `call` up to a step, and starts another server on what is there at that moment. */
+export async function crashAt (t: Test, before: TestApp, step: ImagingStep | Occurrence, call: () => Promise<unknown>): Promise<TestApp>
+export async function crashAt<A extends TestApp> (t: Test, before: A, step: ImagingStep | Occurrence, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<A>): Promise<A>
+export async function crashAt (t: Test, before: TestApp, at: ImagingStep | Occurrence, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<TestApp> = startApp): Promise<TestApp> {
   const { host } = before
+  const { step, nth } = typeof at === 'string' ? { step: at, nth: 1 } : at
+  let left = nth
   let go = (): void => {}
   const held = new Promise<void>((resolve) => { go = resolve })
   const reached = new Promise<void>((resolve) => {
     host.onStep = async (now) => {
-      if (now !== step) return
+      if (now !== step || --left > 0) return
       host.onStep = undefined
       resolve()
       await held

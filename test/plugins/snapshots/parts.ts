@@ -103,6 +103,7 @@ function scriptedCopies (folder: string): InstanceCopies {
       return { version: 1, kind, sourceId: source.id, sourceName: source.name, hypervisor: 'qemu', image: 'image', imageDigest: source.imageDigest, spec: {} }
     },
     fork: async (_copy, files) => await contentOf(files, folder),
+    forget: () => {},
     restore: async (_ref, _copy, files) => await contentOf(files, folder)
   }
 }

@@ -1,6 +1,6 @@
 // How many spare VMs a burst of creates asks for.
 import t from 'tap'
-import { createDemand } from '../../../../plugins/instances/templates/demand.ts'
+import { createDemand } from '../../../../plugins/instances/spares/demand.ts'
 import { until } from '../crash.ts'
 import { startWithTemplates } from '../templates-app.ts'
 

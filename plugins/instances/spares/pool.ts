@@ -11,6 +11,8 @@ export interface SparePool {
   take (key: string): Spare | undefined
   /** Ends the VM that has waited longest, of any key but this. False when there is none. */
   endOldest (exceptKey?: string): Promise<boolean>
+  /** Ends the VMs of a key. */
+  endAll (key: string): Promise<void>
   /** Ends all VMs, and every VM that is put in later. */
   close (): Promise<void>
 }
@@ -69,6 +71,9 @@ export function createSparePool (idleMs: number, log: Logger): SparePool {
       if (oldest === undefined) return false
       await end(oldest)
       return true
+    },
+    async endAll (key) {
+      await Promise.all([...spares.keys()].filter((spare) => spare.key === key).map(end))
     },
     async close () {
       closed = true

@@ -1,18 +1,15 @@
-// VMs of the server itself, for templates. Each has a row like an instance, which reserves its user and lets the next start of the server
+// VMs of the server itself, for templates and as spare VMs. Each has a row like an instance, which reserves its user and lets the next start of the server
 // remove it after a crash. The row has a name that no request can have, and is in no list.
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../folder/files.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
 import { connectParts, reserveParts } from '../parts/all.ts'
-import { withBandwidthShare } from '../parts/bandwidth.ts'
-import type { Hidden, VmShape } from './contract.ts'
-import { hiddenSpec } from './shape.ts'
+import type { InstanceSpec } from '../model/record.ts'
+import type { Hidden } from './contract.ts'
 
 /** Undefined when no user is left for it. */
-export async function makeHidden (context: BaseContext, shape: VmShape, overlayBytes: number): Promise<Hidden | undefined> {
-  // Connected like an instance that names no bandwidth, since most spare VMs become such an instance.
-  const spec = withBandwidthShare(context, hiddenSpec(shape, overlayBytes))
+export async function makeHidden (context: BaseContext, spec: InstanceSpec): Promise<Hidden | undefined> {
   const record = await insertRow(context, (id) => `~${id}`, spec, { name: '', digest: '' })
   if (record === undefined) return undefined
   context.hidden.add(record)

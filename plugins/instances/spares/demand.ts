@@ -1,6 +1,6 @@
-// How many spare VMs of a shape a burst of creates would have taken: as many as were asked for in a short time, when there were not enough.
+// How many spare VMs of one key a burst would have taken: as many instances as were asked for in a short time, when there were not enough.
 
-/** Creates within this time belong together: it is shorter than a spare VM takes to be made on a slow host. */
+/** Requests within this time belong together: it is shorter than a spare VM takes to be made on a slow host. */
 const BURST_MS = 10_000
 
 interface Asked {
@@ -20,13 +20,13 @@ export interface Demand {
 
 /** @param keptMs how long a burst is remembered */
 export function createDemand (keptMs: number, now: () => number = () => performance.now()): Demand {
-  const shapes = new Map<string, Asked>()
+  const keys = new Map<string, Asked>()
   return {
     note (key, isMet) {
       const time = now()
-      for (const [other, { until, times }] of shapes) if (until <= time && (times.at(-1) ?? 0) <= time - BURST_MS) shapes.delete(other)
-      const asked = shapes.get(key) ?? { times: [], most: 0, until: 0 }
-      shapes.set(key, asked)
+      for (const [other, { until, times }] of keys) if (until <= time && (times.at(-1) ?? 0) <= time - BURST_MS) keys.delete(other)
+      const asked = keys.get(key) ?? { times: [], most: 0, until: 0 }
+      keys.set(key, asked)
       asked.times = [...asked.times.filter((each) => each > time - BURST_MS), time]
       const count = asked.times.length
       if (asked.until <= time) asked.most = 0
@@ -36,7 +36,7 @@ export function createDemand (keptMs: number, now: () => number = () => performa
       asked.until = time + keptMs
     },
     of (key) {
-      const asked = shapes.get(key)
+      const asked = keys.get(key)
       return asked === undefined || asked.until <= now() ? 0 : asked.most
     }
   }
