@@ -119,8 +119,8 @@ export interface Workload {
   readonly agent: boolean
 }
 
-/** What a rehearsed start has of the real one. */
-export type Rehearsal = Pick<Workload, 'kernelHeaders' | 'network'>
+/** What a rehearsed start, or waking, has of the real one. */
+export type Rehearsal = Pick<Workload, 'kernelHeaders' | 'network' | 'newMachine'>
 
 export interface ExecSpec {
   readonly argv: readonly string[]
@@ -254,7 +254,9 @@ export interface GuestLink {
   wake (identity?: GuestIdentity): Promise<void>
   /**
    * Lets a guest that waits for its workload rehearse a start on its current disks: drivers, mounts, a process, and back. Its only lasting
-   * effects are a faster start, and the network that it was given; the disks have no driver again, but for those that `bind` has given theirs, and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
+   * effects are a faster start, and the network that it was given; the disks have no driver again, but for those that `bind` has given theirs, and may be replaced.
+   * Lets a guest that is asleep rehearse its waking, and a command: all that `wake` does but letting the program run on. It has the identity that it was given until it is woken with another one.
+   * Resolves when done; rejects with `GuestRefusal` in another phase.
    */
   rehearse (options?: Rehearsal): Promise<void>
   /**

@@ -1,6 +1,8 @@
 // Machines with a network of their own: addresses that stay, copies that get others, nobody who reaches anybody, and nothing that is left.
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
@@ -20,6 +22,9 @@ const prefix = `10.${randomInt(120, 250)}.${randomInt(256)}`
 const gateway = `${prefix}.1`
 const networking = { config: { uplink: 'none', cidr: `${prefix}.0/24`, namespace } }
 
+/** It prints numbers as quickly as it can, so that it shows each moment in which it runs. */
+const COUNTING = 'echo first > /root/file; read nonce < /proc/sys/kernel/random/uuid; echo $nonce > /dev/shm/nonce; n=0; while true; do n=$((n+1)); echo $n; done'
+
 const reason = missingPrivileges()
 if (reason === undefined) await main()
 else t.plan(0, reason)
@@ -36,7 +41,8 @@ async function main (): Promise<void> {
     'address and MAC stay through stop, start, standby and restore, and a fork has its own': moves,
     'a restored machine may reset its network device': resets,
     'machines stay connected when the server is killed, and what is nobody\'s goes': outlives,
-    'a machine made of a template or a spare VM has its own address, and without a network none': comesUp
+    'a machine made of a template or a spare VM has its own address, and without a network none': comesUp,
+    'a fork that was kept ready is as any other, and until then neither its program nor its network has taken a step': keptReady
   }
   for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 900_000 }, async (t) => { await run(t, server, image) })
 }
@@ -149,6 +155,58 @@ async function comesUp (t: Test, server: TestServer, image: string): Promise<voi
   await server.stop()
   t.notOk(existsSync(`/run/netns/${namespace}`), 'a server that stops in order leaves no network')
   await server.restart()
+}
+
+async function keptReady (t: Test, server: TestServer, image: string): Promise<void> {
+  await server.stop()
+  await server.restart({ plugins: { networking, instances: { config: { templates: { enabled: true, spares: 1, quiet: '100ms' } } } } })
+  const { id: original } = await createShell(server, image, COUNTING, { name: 'original' })
+  const old = await placeOf(t, server, original)
+  const before = await factsOf(server, original)
+  const snapshot = await server.sdk.instances.snapshots.create(original, { kind: 'Standby' })
+  await server.sdk.instances.delete(original)
+  const cold = await server.sdk.snapshots.fork(snapshot.id, { name: 'cold' })
+  await eventually('a fork and a VM of the template are kept ready', async () => await figure(server, 'berth_instances_spares') === 2)
+  const [closed = '', ...others] = await closedTaps()
+  t.strictSame(others, [], 'the fork is cut off from the network')
+  t.equal((await commands.run('ip', ['netns', 'exec', namespace, 'cat', `/sys/class/net/${closed}/statistics/rx_packets`])).stdout.trim(), '0', 'nothing has come from it')
+  const listed = new Set((await server.sdk.instances.list()).map(({ id }) => id))
+  const hidden = (await readdir(join(server.dataDir, 'instances'))).filter((name) => !listed.has(name))
+  t.equal(hidden.length, 2)
+  for (const name of hidden) t.equal((await stat(join(server.dataDir, 'instances', name, 'output.log'))).size, 0, 'its program has said nothing')
+  const warm = await server.sdk.snapshots.fork(snapshot.id, { name: 'warm' })
+  t.match((await lines(server, warm.id, { source: 'hypeman' })).join('\n'), 'fork: from a spare VM')
+  t.ok(hidden.includes(warm.id))
+  const places = [await placeOf(t, server, cold.id), await placeOf(t, server, warm.id)]
+  t.equal(new Set([old, ...places].map(({ mac }) => mac)).size, 3)
+  t.not(places[0]?.ip, places[1]?.ip)
+  t.ok(await reaches(server, warm.id, gateway, 53))
+  const facts = await Promise.all([cold, warm].map(async ({ id }) => await factsOf(server, id)))
+  t.strictSame(facts.map(({ hostname }) => hostname), ['cold', 'warm'])
+  for (const { nonce, file, clockError } of facts) t.match({ nonce, file, clock: clockError <= 1 }, { nonce: before.nonce, file: 'first', clock: true }, 'memory, disk and clock')
+  for (const own of ['bootId', 'machineId', 'random'] as const) t.equal(new Set([before, ...facts].map((each) => each[own])).size, 3, own)
+  const [first, second] = await Promise.all([cold, warm].map(async ({ id }) => /\d+\n(\d+)\n/.exec(await readFile(join(server.dataDir, 'instances', id, 'output.log'), 'utf8'))?.[1]))
+  t.equal(first, second, 'the program of both goes on with the number after that of the snapshot')
+  await eventually('another fork is kept ready', async () => (await closedTaps()).length === 1)
+  await server.sdk.snapshots.delete(snapshot.id)
+  await eventually('it ends with the snapshot', async () => (await closedTaps()).length === 0)
+  for (const { id } of [cold, warm]) await server.sdk.instances.delete(id)
+  await server.stop()
+  await server.restart()
+}
+
+interface Facts { readonly hostname: string, readonly nonce: string, readonly file: string, readonly bootId: string, readonly machineId: string, readonly random: string, readonly clockError: number }
+
+async function factsOf (server: TestServer, id: string): Promise<Facts> {
+  const asked = Date.now() / 1000
+  const [hostname = '', nonce = '', file = '', bootId = '', machineId = '', random = '', clock = ''] = (await shell(server, id, 'hostname; cat /dev/shm/nonce /root/file /proc/sys/kernel/random/boot_id /etc/machine-id; head -c 16 /dev/random | md5sum; date +%s')).split('\n')
+  return { hostname, nonce, file, bootId, machineId, random, clockError: Math.max(Math.floor(asked) - Number(clock), Number(clock) - Math.ceil(Date.now() / 1000), 0) }
+}
+
+/** TAPs through which nothing passes. */
+async function closedTaps (): Promise<string[]> {
+  const { stdout } = await commands.run('ip', ['-n', namespace, '-o', 'link', 'show', 'type', 'tun'])
+  return stdout.split('\n').filter((line) => line !== '' && !/<[^>]*\bUP\b/.test(line)).map((line) => /^\d+: ([^:@]+)/.exec(line)?.[1] ?? '')
 }
 
 async function taps (): Promise<number> {

@@ -7,6 +7,7 @@
 #include "hello.h"
 #include "log.h"
 #include "program.h"
+#include "rehearsal-wake.h"
 #include "worker.h"
 #include <errno.h>
 #include <signal.h>
@@ -133,6 +134,12 @@ static void bind_asked(struct agent *agent, uint32_t channel) {
   else agent_send_failure(agent, channel, &failure);
 }
 
+static void rehearse_asked(struct agent *agent, const struct frame *frame, const struct fields *fields) {
+  struct failure failure;
+  if (agent->phase != PHASE_ASLEEP) rehearsal_asked(agent, frame->channel, fields);
+  else if (!rehearsal_wake(agent, free_channel(agent), frame->channel, fields, &failure)) agent_send_failure(agent, frame->channel, &failure);
+}
+
 static bool is_run(const struct frame *frame) {
   // Compared without parsing, since a workload parses its own copy.
   static const uint8_t run[] = { TAG_KIND, 3, 0, 0, 0, 'r', 'u', 'n' };
@@ -161,7 +168,7 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   else if (strcmp(kind, "wake") == 0) wake_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "mount") == 0) volume_mount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
-  else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "rehearse") == 0) rehearse_asked(agent, frame, &fields);
   else if (strcmp(kind, "bind") == 0) bind_asked(agent, frame->channel);
   else {
     bool listening = strcmp(kind, "listen") == 0 || strcmp(kind, "accept") == 0 || strcmp(kind, "connect") == 0;

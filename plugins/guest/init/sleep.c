@@ -135,21 +135,23 @@ uint64_t sleep_update(struct agent *agent, uint64_t now) {
   return sleep->deadline;
 }
 
-void wake_asked(struct agent *agent, uint32_t channel, const struct fields *fields) {
-  struct failure failure = { 0 };
+bool sleep_identify(struct agent *agent, const struct fields *fields, struct failure *failure) {
   struct identity identity;
-  if (!sleep_may(agent, &failure) || !identity_parse(fields, &identity, &failure)) {
-    agent_send_failure(agent, channel, &failure);
-    return;
-  }
+  if (!identity_parse(fields, &identity, failure)) return false;
   struct identity merged = agent->workload.identity;
   identity_merge(&merged, &identity);
+  if (!agent->platform->identify(&merged, &identity, failure)) return false;
+  agent->workload.identity = merged;
+  return true;
+}
+
+void wake_asked(struct agent *agent, uint32_t channel, const struct fields *fields) {
+  struct failure failure = { 0 };
   // It stays asleep: a program that goes on with another machine's address or random numbers is worse than one that waits.
-  if (!agent->platform->identify(&merged, &identity, &failure)) {
+  if (!sleep_may(agent, &failure) || !sleep_identify(agent, fields, &failure)) {
     agent_send_failure(agent, channel, &failure);
     return;
   }
-  agent->workload.identity = merged;
   fail(&failure, ECANCELED, NO_EXIT, "the instance was woken before it was asleep");
   sleep_end(agent, &failure);
   answer(agent, channel);

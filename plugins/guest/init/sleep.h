@@ -25,6 +25,8 @@ struct sleep {
 bool sleep_may(const struct agent *agent, struct failure *failure);
 void sleep_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
 void wake_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
+// Gives the machine what the fields of a `wake` say.
+bool sleep_identify(struct agent *agent, const struct fields *fields, struct failure *failure);
 // The instance ends: the program goes on without a `wake`, since a frozen process receives no signal but SIGKILL.
 void sleep_give_up(struct agent *agent);
 // The host is away: a sleep under way ends; after its answer it stays in force.

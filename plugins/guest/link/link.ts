@@ -100,7 +100,8 @@ export class StreamLink implements GuestLink, FrameSink {
 
   async rehearse (options: Rehearsal = {}): Promise<void> {
     await this.hello
-    await this.#order('rehearse', encodeRehearse(options, new Date()), REHEARSE_MS)
+    // What the command of a rehearsal says is nobody's.
+    await this.#order('rehearse', encodeRehearse(options, new Date()), REHEARSE_MS, [1, 2])
   }
 
   async bind (): Promise<void> {
@@ -248,8 +249,8 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   /** A request with a time limit. What a guest that does not answer has done is unknown, so the link ends. */
-  async #order (kind: string, payload: Buffer, limitMs: number): Promise<void> {
-    const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, payload)
+  async #order (kind: string, payload: Buffer, limitMs: number, outputs: readonly number[] = []): Promise<void> {
+    const opened = this.#open({ input: false, outputs, decode: refuseOn }, payload)
     const ms = limitMs + this.#answerMarginMs
     const timer = setTimeout(() => { this.#end(`the guest did not answer "${kind}" within ${ms} ms`) }, ms)
     timer.unref()

@@ -55,8 +55,8 @@ export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
   return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }
 
-export function encodeRehearse ({ kernelHeaders, network }: Rehearsal, now: Date): Buffer {
-  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), network === undefined ? {} : { network }, now).finish()
+export function encodeRehearse ({ kernelHeaders, ...identity }: Rehearsal, now: Date): Buffer {
+  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), identity, now).finish()
 }
 
 export function encodeBind (): Buffer {

@@ -15,6 +15,7 @@ import { closePort } from '../parts/address.ts'
 import type { Hidden, Spare, SpareSource } from '../spares/contract.ts'
 import { makeHidden } from '../spares/hidden.ts'
 import { linkToPhase } from '../spares/link-to-phase.ts'
+import { rehearse, RehearsalFailed } from '../spares/rehearsal.ts'
 import { endWith, orTakeBack, SpareVm } from '../spares/spare-vm.ts'
 import { volumesOf } from '../volumes/spec.ts'
 
@@ -60,6 +61,11 @@ async function makeSpareFork (context: Context, original: Original, signal: Abor
     const imaging = endWith(undo, vm)
     const link = await linkToPhase(context.guest, vm, 'asleep', signal)
     undo.add(() => { link.close() })
+    await rehearse(context, { link, hidden }, { newMachine: true }, signal).catch((error: unknown) => {
+      if (!(error instanceof RehearsalFailed)) throw error
+      // Of a version that does not know this, perhaps; it sleeps on, and its waking takes longer.
+      context.log.info({ err: error, copy: files.state }, 'the guest of a spare VM did not rehearse its waking')
+    })
     await imaging.pause()
     return new SpareVm(context, { key, vm, imaging, link, hidden }, undo)
   })

@@ -32,7 +32,7 @@ async function isForkedAsEver (t: Test, { copy }: Original, { copies, files, hos
 // The first of these is the fork itself.
 const makings: readonly Occurrence[] = [
   ...(['allocate', 'allocated', 'plug', 'plugged', 'restore', 'loaded', 'restored'] as const).map((step) => ({ step, nth: 2 })),
-  ...(['suspend', 'suspended', 'pause', 'paused'] as const).map((step) => ({ step, nth: 1 }))
+  ...(['suspend', 'suspended', 'rehearse', 'rehearsed', 'pause', 'paused'] as const).map((step) => ({ step, nth: 1 }))
 ]
 for (const at of makings) {
   t.test(`a server that is killed at "${at.step}" of making a fork to be kept ready leaves nothing of it`, async (t) => {

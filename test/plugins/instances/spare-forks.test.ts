@@ -28,7 +28,7 @@ t.test('a fork that was kept ready is what every other fork is', async (t) => {
   const { call, copies, copy, dataDir, files, folder, fork, host, id, spares } = app
   const [cold = ''] = await fork('cold')
   const [ready] = await spares(1)
-  t.match(ready, { wakes: [], connections: 1, restoredFrom: { state: 'state of a guest asleep' } }, 'its guest has been told nothing yet')
+  t.match(ready, { wakes: [], rehearsals: 1, connections: 1, restoredFrom: { state: 'state of a guest asleep' } }, 'its guest has rehearsed to be woken, and was not')
   const view = await copies.fork(copy, files('one'), { name: 'warm', env: { A: 'c' }, tags: { team: 'y' }, source: { kind: 'snapshot', id: 'one' } })
   const warm = String(Object(view).id)
   t.match(view, { name: 'warm', state: 'Running', env: { A: 'c' }, tags: { team: 'y' }, source: { kind: 'snapshot', id: 'one' } })
@@ -56,17 +56,18 @@ t.test('a fork that is kept ready is cut off from the network from before its gu
   host.onStep = async (step, vm) => {
     // A VM of the server's own: nobody has told it anything.
     const isSpare = vm?.phase === 'asleep' && vm.wakes.length === 0
-    if (isSpare && ['loaded', 'restored', 'pause', 'resume'].includes(step)) moments.push(`${step} ${network.suspended.has(vm.spec.id) ? 'cut off' : 'connected'}`)
+    if (isSpare && ['loaded', 'restored', 'rehearse', 'pause', 'resume'].includes(step)) moments.push(`${step} ${network.suspended.has(vm.spec.id) ? 'cut off' : 'connected'}`)
   }
   await app.fork('cold')
   const [ready] = await app.spares(1)
-  t.same(moments, ['loaded connected', 'restored connected', 'loaded cut off', 'restored cut off', 'pause cut off'], 'the first two are of the fork that found none ready')
+  t.same(moments, ['loaded connected', 'restored connected', 'loaded cut off', 'restored cut off', 'rehearse cut off', 'pause cut off'], 'the first two are of the fork that found none ready')
   const [id = ''] = await app.fork('warm')
   host.onStep = undefined
   t.equal(await wayOf(app, id), 'spare')
-  t.equal(moments[5], 'resume connected')
+  t.equal(moments[6], 'resume connected')
   t.notOk(network.suspended.has(id))
   const place = network.addressOf(id)
+  t.equal(ready?.rehearsedNetwork?.mac, place?.mac, 'it has rehearsed with the address that it keeps')
   t.match(ready?.wakes, [{ hostname: 'warm', network: { mac: place?.mac, address: `${place?.ip}/24` } }])
   t.not(place?.ip, network.addressOf(app.id)?.ip)
 })
@@ -108,6 +109,33 @@ t.test('a fork that is kept ready and has died is no hindrance', async (t) => {
   await app.spares(1)
   await tidied(app)
 })
+
+t.test('a guest that cannot rehearse to be woken serves as it is', async (t) => {
+  const app = await copied(t)
+  app.host.failures.set('rehearse', Object.assign(new Error('this guest is awake already'), { code: 'guest_refused' }))
+  await app.fork('cold')
+  const [ready] = await app.spares(1)
+  t.equal(ready?.rehearsals, 0)
+  const [id] = await app.fork('warm')
+  t.equal(ready?.spec.id, id)
+  t.notOk(app.lines.some(({ level }) => level === 'warn' || level === 'error'))
+})
+
+for (const step of ['loaded', 'restored', 'rehearse', 'pause'] as const) {
+  t.test(`a fork that fails at "${step}" of being made ready leaves nothing, and no other is tried for a while`, async (t) => {
+    const app = await copied(t)
+    let left = step === 'loaded' || step === 'restored' ? 2 : 1
+    app.host.onStep = (now) => { if (now === step && --left === 0) throw new Error('the VMM refuses') }
+    await app.fork('cold')
+    await until(() => app.lines.some(({ msg }) => String(msg) === 'a spare VM could not be made; none is tried for a while'))
+    app.host.onStep = undefined
+    await tidied(app)
+    t.equal(alive(app).length, 3)
+    const [id = ''] = await app.fork('next')
+    t.equal(await wayOf(app, id), 'copy')
+    t.equal(asleep(app.host.vms).length, 0)
+  })
+}
 
 for (const step of ['resume', 'resumePort'] as const) {
   t.test(`a fork that was kept ready and fails at "${step}" is given up for another one`, async (t) => {

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "client.h"
 #include "clock.h"
+#include "rehearsal-program.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,23 @@ static void nights(void) {
   check(holds("berth/cgroup.freeze", "0"), "a shutdown thaws, or its signal would not be heard");
 }
 
+static void rehearsals(void) {
+  client_groups = folder;
+  make_group("berth", "0\n", "populated 1\nfrozen 1\n");
+  begin();
+  client_run_sleeper(&client);
+  check(answered(client_open(&client, "rehearse", 0), 95), "an instance that is awake rehearses nothing");
+  check(answered(client_open(&client, "sleep", 0), 0) && answered(client_open(&client, "rehearse", TAG_HOSTNAME, "refused", 0), 5), "a rehearsal of a wake says what cannot be applied");
+  uint32_t channel = client_open(&client, "rehearse", TAG_HOSTNAME, "h", TAG_REALTIME_NS, 5L, TAG_ENTROPY, "0123456789", TAG_NEW_MACHINE, 1L, 0);
+  client_answer(&client, channel, &answer, true, 5000);
+  check(answer.ended && fields_number(&answer.fields, TAG_EXIT_CODE, 1) == 0 && strcmp(answer.bytes[1], "scene\n") == 0, "one that can be applied is followed by a command");
+  answer_free(&answer);
+  check(holds("woken", "h   5 10 1") && holds("berth/cgroup.freeze", "1") && phase_is("asleep"), "and the program stays frozen");
+  check(answered(client_open(&client, "exec", TAG_ARGV, "true", 0), 11), "nor is any other command taken");
+  check(answered(client_open(&client, "wake", TAG_HOSTNAME, "other", 0), 0) && holds("woken", "other   0 0 0") && holds("berth/cgroup.freeze", "0"), "a wake gives it another identity, and thaws");
+  end();
+}
+
 static void failures(void) {
   make_group("berth", "0\n", "populated 1\nfrozen 0\n");
   begin();
@@ -127,11 +145,14 @@ static void agent_off(void) {
   end();
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   char command[64];
+  // The command of a rehearsal is the agent's own program.
+  if (argc > 1) return rehearsal_program_run(argv[1]);
   if (mkdtemp(folder) == NULL) abort();
   refusals();
   nights();
+  rehearsals();
   failures();
   agent_off();
   snprintf(command, sizeof command, "rm -r %s", folder);
