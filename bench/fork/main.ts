@@ -31,7 +31,7 @@ async function burst ({ runs, before }: BenchOptions): Promise<void> {
     const ours = await start('ours')
     const other = before === undefined ? undefined : await start('other', join(before, 'dist/core/main.js'))
     try {
-      await manyForks(ours, { runs, ready: async () => { await untilSpare(ours, forks) }, ...other === undefined ? {} : { before: other } })
+      await manyForks(ours, { runs, keeps: `, of which as many are kept ready (maxSpares: ${forks})`, ready: async () => { await untilSpare(ours, forks) }, ...other === undefined ? {} : { before: other } })
     } finally {
       await Promise.all([ours.server.stop(), other?.server.stop()])
     }

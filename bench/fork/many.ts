@@ -21,9 +21,11 @@ export interface ManyForksOptions {
   readonly before?: Berth
   /** Waits until our server is ready for the next burst: then it works at nothing in the background. */
   readonly ready?: () => Promise<void>
+  /** what it keeps ready, for the note */
+  readonly keeps?: string
 }
 
-export async function manyForks (ours: Berth, { runs, before, ready = async () => {} }: ManyForksOptions): Promise<void> {
+export async function manyForks (ours: Berth, { runs, before, ready = async () => {}, keeps = '' }: ManyForksOptions): Promise<void> {
   const sides = await Promise.all([sideOf(ours, 'this build'), ...before === undefined ? [] : [sideOf(before, 'the other build')]])
   await takeTurns({
     runs,
@@ -34,7 +36,7 @@ export async function manyForks (ours: Berth, { runs, before, ready = async () =
   })
   const [own, other] = sides
   if (own === undefined) throw new Error('there is nothing to measure')
-  const note = `${forks} forks asked for at once, 256 MB and 1 vCPU each; every one is Running and its exec finds the memory of the snapshot`
+  const note = `${forks} forks asked for at once${keeps}, 256 MB and 1 vCPU each; every one is Running and its exec finds the memory of the snapshot`
   const against = (theirs: Series | undefined, ratioAtMost?: number): FigureOptions => ({ note, ...theirs === undefined ? {} : { other: theirs, ...ratioAtMost === undefined ? {} : { ratioAtMost } } })
   print(figureOf(`${forks} forks of one snapshot: forks per second`, 'forks/s', own.rate.values, against(other?.rate)))
   print(figureOf(`${forks} forks of one snapshot: p50 of POST fork to an answer of exec`, 'ms', own.p50.values, against(other?.p50)))

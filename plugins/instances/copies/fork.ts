@@ -2,10 +2,11 @@
 import type { Context } from '../context.ts'
 import type { CopyFiles, ForkRequest, InstanceCopy } from '../contract.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
-import { finishFork, gatherFork, resolveFork } from '../operations/fork.ts'
+import { finishFork, gatherFork, resolveFork, type ResolvedFork } from '../operations/fork.ts'
 import { forkFromSpare } from '../operations/fork-from-spare.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
 import type { InstanceSpec } from '../model/record.ts'
+import type { SpareSource } from '../spares/contract.ts'
 import { withEnvironment } from './environment.ts'
 import { planFor } from './rules.ts'
 import { spareForksOf } from './spare-fork.ts'
@@ -29,11 +30,19 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
     }
   })
   const spares = withMemory && target === 'Running' ? spareForksOf(context, copy, files, fork) : undefined
-  const finish = async (): Promise<LiveInstance> => await finishFork(context, await gatherFork(context, fork))
-  if (spares === undefined) return await finish()
-  const made = await context.spares.during(async () => await forkFromSpare(context, spares.key, fork))
-  const instance = made ?? await context.spares.during(finish)
-  context.spares.note(spares.key, made !== undefined)
+  return spares === undefined ? await makeFork(context, fork) : await forkOrSpare(context, fork, spares)
+}
+
+async function makeFork (context: Context, fork: ResolvedFork): Promise<LiveInstance> {
+  return await finishFork(context, await gatherFork(context, fork))
+}
+
+async function forkOrSpare (context: Context, fork: ResolvedFork, spares: SpareSource): Promise<LiveInstance> {
+  const [instance, isMet] = await context.spares.during(async (): Promise<[LiveInstance, boolean]> => {
+    const spare = await forkFromSpare(context, spares.key, fork)
+    return spare === undefined ? [await makeFork(context, fork), false] : [spare, true]
+  })
+  context.spares.note(spares.key, isMet)
   context.spares.want(spares)
   return instance
 }

@@ -1,6 +1,8 @@
 // Spare forks of a copy: VMs that were restored on it ahead. The program of their guests stays frozen, as it was when the copy was taken, until a fork gives the machine an identity of its own; until then
 // its port to the network is closed, since the guest has the address of the instance that was copied.
-import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
+import { lstat } from 'node:fs/promises'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { pathsIn, type Context } from '../context.ts'
@@ -8,7 +10,6 @@ import type { CopyFiles, InstanceCopy } from '../contract.ts'
 import { syncFiles } from '../folder/files.ts'
 import { readImage } from '../memory-image/files.ts'
 import type { InstanceSpec } from '../model/record.ts'
-import { copyFiles } from '../operations/copy-instance.ts'
 import { copyInto, restoreCopy, type ResolvedFork } from '../operations/fork.ts'
 import { driverOf } from '../operations/launch.ts'
 import { closePort } from '../parts/address.ts'
@@ -22,7 +23,6 @@ import { volumesOf } from '../volumes/spec.ts'
 /** A copy with memory. */
 interface Original {
   readonly key: string
-  readonly memory: MemoryImage
   readonly files: CopyFiles
   readonly fork: Pick<ResolvedFork, 'plan' | 'image'>
 }
@@ -37,7 +37,12 @@ export function spareForksOf (context: Context, { memory }: InstanceCopy, files:
   const { plan: { spec } } = fork
   if (!context.settings.templates.enabled || memory === undefined || !canWait(context, spec)) return undefined
   const key = spareForkKey(files)
-  return { key, memoryBytes: spec.memoryBytes, make: async (signal) => await makeSpareFork(context, { key, memory, files, fork }, signal) }
+  return {
+    key,
+    memoryBytes: spec.memoryBytes,
+    diskBytes: async () => await allocatedBytes(files.overlay),
+    make: async (signal) => await makeSpareFork(context, { key, files, fork }, signal)
+  }
 }
 
 /** Volumes are others' as well, and what else an instance holds it gets only when it is there. */
@@ -56,7 +61,8 @@ async function makeSpareFork (context: Context, original: Original, signal: Abor
     const hidden = await makeHidden(context, specOfVm(plan.spec))
     if (hidden === undefined) return undefined
     undo.add(hidden.remove)
-    await fill(context, hidden, original)
+    await copyInto(context, hidden.record, plan)
+    await syncFiles(hidden.paths)
     const vm = await restore(context, hidden, original, signal)
     const imaging = endWith(undo, vm)
     const link = await linkToPhase(context.guest, vm, 'asleep', signal)
@@ -71,21 +77,20 @@ async function makeSpareFork (context: Context, original: Original, signal: Abor
   })
 }
 
-async function fill (context: Context, { record, paths }: Hidden, { files, memory }: Original): Promise<void> {
-  await copyInto(context, record, {
-    withMemory: true,
-    async copy (to) {
-      await copyFiles(context, files, to)
-      return memory
-    }
-  })
-  await syncFiles(paths)
-}
-
 async function restore (context: Context, { record, connection }: Hidden, { fork: { image } }: Original, signal: AbortSignal): Promise<Vm> {
   const stored = await readImage(pathsIn(context, record.id), 'whole')
   if (stored === undefined) throw new Error('the memory image of a spare VM is gone')
   return await restoreCopy(context, record, { image, stored, connection }, { signal, beforeRun: async () => { await closePort(context, record) } })
+}
+
+/** The disk space that a sparse file takes; 0 when it is gone. */
+async function allocatedBytes (path: string): Promise<number> {
+  try {
+    return (await lstat(path)).blocks * 512
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return 0
+    throw error
+  }
 }
 
 /** The part of the spec that the VM is made of. */

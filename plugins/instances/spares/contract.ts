@@ -45,6 +45,8 @@ export interface SpareSource {
   readonly key: string
   /** of one VM */
   readonly memoryBytes: number
+  /** What the disk of one VM takes from the start; absent: nothing worth speaking of. */
+  diskBytes? (): Promise<number>
   /** Makes one. Undefined when none can be made now. Leaves nothing behind when it rejects. */
   make (signal: AbortSignal): Promise<Spare | undefined>
 }

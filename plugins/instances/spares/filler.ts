@@ -67,14 +67,15 @@ export class SpareFiller {
   }
 
   /** Makes the spare VMs that are missing. */
-  async fill ({ key, memoryBytes, make }: SpareSource, signal: AbortSignal): Promise<void> {
+  async fill (source: SpareSource, signal: AbortSignal): Promise<void> {
     const { context, pool, idle } = this.#parts
+    const { key } = source
     while (this.#wantsMore(key)) {
       // A boot takes a processor for a second, this only for a moment.
       await idle.wait(context.settings.templates.quietMs / 10, signal)
-      if (!this.#wantsMore(key) || !await this.hasRoom(key, memoryBytes)) return
+      if (!this.#wantsMore(key) || !await this.hasRoom(source)) return
       if (pool.size >= context.settings.templates.maxSpares) await pool.endOldest(key)
-      const spare = await make(signal)
+      const spare = await source.make(signal)
       if (spare === undefined) return
       await this.keep(spare, signal)
     }
@@ -89,9 +90,10 @@ export class SpareFiller {
   }
 
   /** Whether there is room: VMs made ahead must take nothing from VMs that run, neither the disk space that their memory may need, nor memory. */
-  async hasRoom (key: string, memoryBytes: number): Promise<boolean> {
+  async hasRoom (source: Omit<SpareSource, 'make'>): Promise<boolean> {
     const { context } = this.#parts
-    const room = freemem() > 2 * memoryBytes && await fitsOnDisk(instancesFolder(context.dataDir), 2 * memoryBytes)
+    const { key, memoryBytes } = source
+    const room = freemem() > 2 * memoryBytes && await fitsOnDisk(instancesFolder(context.dataDir), 2 * (memoryBytes + (await source.diskBytes?.() ?? 0)))
     if (!room) context.log.info({ key, memoryBytes }, 'no VM is made ahead: memory or disk space is short')
     return room
   }

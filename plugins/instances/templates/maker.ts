@@ -58,7 +58,7 @@ export class TemplateMaker {
   async #build (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
     const { context, paths, store, filler, idle } = this.#parts
     await idle.wait(context.settings.templates.quietMs, signal)
-    if (!await filler.hasRoom(shape.key, shape.memoryBytes)) return
+    if (!await filler.hasRoom(shape)) return
     const began = performance.now()
     const template = await buildTemplate(context, paths, shape, signal)
     if (template === undefined) return

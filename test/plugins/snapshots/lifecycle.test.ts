@@ -1,4 +1,5 @@
 // Snapshots from their making to their end, on a scripted host.
+import { existsSync } from 'node:fs'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -206,6 +207,26 @@ t.test('a delete waits for the fork that reads, and who comes later finds nothin
   t.equal((await removal).status, 204)
   t.equal((await second).status, 404)
   t.equal((await late).status, 404)
+})
+
+t.test('a delete waits for no fork that is kept ready, and such forks end by themselves', async (t) => {
+  const { call, make, waitFor, take, host, folder } = await startWithSnapshots(t, { config: { templates: { enabled: true, quiet: '10ms' } } })
+  await make('web')
+  await waitFor('web', 'Running')
+  const snapshot = await take('web')
+  t.equal((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'first' })).status, 201)
+  const ready = (): number => host.vms.filter(({ phase, state }) => phase === 'asleep' && state.status === 'paused').length
+  await until(() => ready() === 1)
+  t.equal((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'second' })).status, 201)
+  await until(() => ready() === 1)
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  host.onStep = async (step) => { if (step === 'kill') await held }
+  t.equal((await call('DELETE', `/snapshots/${snapshot}`)).status, 204)
+  t.notOk(existsSync(folder(snapshot)))
+  go()
+  await until(() => ready() === 0)
+  t.match((await call('GET', '/instances/second')).body, { state: 'Running', source: { kind: 'snapshot', id: snapshot } })
 })
 
 t.test('a failure leaves nothing, and the source as it was', async (t) => {
