@@ -199,6 +199,7 @@ t.test('a fork that nobody needs ends', async (t) => {
   await app.spares(0)
   await until(async () => (await app.remains()).rows.length === 2)
   await tidied(app)
+  t.equal(alive(app).length, 2)
 })
 
 t.test('there are never more VMs kept ready than there may be, whatever they are made of', async (t) => {
