@@ -1,6 +1,6 @@
 // Makes a template: boots a VM of the shape, and captures its memory and state when its guest waits for a workload. Killed between any two steps,
 // the next start of the server removes the VM with its row, and the files with their folder, whose name says that it is not whole.
-import { mkdir, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { pause } from '../../../core/jobs/pause.ts'
@@ -13,7 +13,8 @@ import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { makeHidden } from '../spares/hidden.ts'
 import { linkToPhase } from '../spares/link-to-phase.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
-import { makeRoot, PLACEHOLDER_BYTES } from './root.ts'
+import { withPlaceholders } from './placeholders.ts'
+import { makeRoot } from './root.ts'
 import { hiddenSpec } from './shape.ts'
 import type { Shape, Template } from './contract.ts'
 import { TEMPLATE_VERSION } from './store.ts'
@@ -56,19 +57,23 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     const { record } = hidden
     undo.add(hidden.remove)
     await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
-    await truncate(hidden.paths.overlay, PLACEHOLDER_BYTES)
     signal.throwIfAborted()
+    const driver = driverOf(context, record)
+    const spec = await vmSpecOf(context, record, { rootfs: paths.root }, hidden.connection)
+    const isBound = driver.imaging?.announcesDisks === true
+    const placeholders = isBound ? await withPlaceholders(spec) : { spec, remove: async () => {} }
     // Its memory is in no file: then it boots faster, and the capture writes no zeros.
-    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.connection), signal)
+    const vm = await driver.launch(placeholders.spec, signal)
     undo.add(async () => {
       await vm.kill()
       vm.release()
     })
+    await placeholders.remove()
     const link = await linkToPhase(context.guest, vm, 'waiting', signal)
     undo.add(() => { link.close() })
     if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
-    // So that no clone has to: the disks are as large as any of an instance, and clones are told of the size of theirs.
-    if (driverOf(context, record).imaging?.announcesDisks === true) await unlessAborted(signal, link.bind())
+    // So that no clone has to: clones are told of the size of their disks.
+    if (isBound) await unlessAborted(signal, link.bind())
     await pause(Math.min(SETTLE_MS, 3 * context.settings.templates.quietMs), signal)
     return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
   } finally {

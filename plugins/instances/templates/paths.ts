@@ -30,7 +30,7 @@ export function templatePaths (dataDir: string): TemplatePaths {
   const filesIn = (directory: string): TemplateFiles => ({ directory, manifest: join(directory, 'template.json'), memory: join(directory, 'memory'), state: join(directory, 'state') })
   return {
     folder,
-    root: join(folder, 'placeholder.erofs'),
+    root: join(folder, 'stage.erofs'),
     of: (key) => filesIn(join(folder, key)),
     making: (key) => filesIn(join(folder, `${MAKING}${key}`)),
     trash: (key) => join(folder, `${TRASH}${key}`)

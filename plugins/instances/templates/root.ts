@@ -1,6 +1,6 @@
 // The root disk of VMs that have no OCI image yet: an image of the usual folders, all empty, and of a file that rehearsals read.
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { renameDurably, syncFile } from '../../../core/fs/durable.ts'
@@ -8,9 +8,6 @@ import { isThere } from '../../../core/fs/is-there.ts'
 import type { TemplatePaths } from './paths.ts'
 
 const FOLDERS = ['bin', 'dev', 'etc', 'home', 'lib', 'mnt', 'opt', 'proc', 'root', 'run', 'sbin', 'srv', 'sys', 'tmp', 'usr', 'var']
-
-/** Size of disks that a template has in the place of its clones': larger than any of theirs, and all hole behind the file system. */
-export const PLACEHOLDER_BYTES = 8 * 2 ** 40
 
 const DATA_BYTES = 512 * 2 ** 10
 
@@ -22,9 +19,8 @@ export async function makeRoot (paths: TemplatePaths, commands: HostCommands, si
     const content = join(folder, 'content')
     for (const name of FOLDERS) await mkdir(join(content, name), { recursive: true })
     await writeFile(join(content, 'rehearsal.data'), randomBytes(DATA_BYTES))
-    const file = join(folder, 'placeholder.erofs')
+    const file = join(folder, 'stage.erofs')
     await commands.run('mkfs.erofs', ['--quiet', '-T0', file, content], { signal })
-    await truncate(file, PLACEHOLDER_BYTES)
     await chmod(file, 0o644)
     await syncFile(file)
     await renameDurably(file, paths.root)

@@ -5,7 +5,7 @@ import type { BaseContext } from '../context.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { Shape, VmShape } from './contract.ts'
-import { PLACEHOLDER_BYTES } from './root.ts'
+import { PLACEHOLDER_BYTES } from './placeholders.ts'
 
 /** A template depends on whether a VM has a network, and not on which one. */
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }

@@ -1,4 +1,5 @@
 // Templates whose guests have given their disks the driver already, with a VMM that tells guests of the size of other disks.
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,13 +17,17 @@ async function startAnnouncing (t: Parameters<typeof startWithTemplates>[0], opt
 t.test('the guest of a template has its driver on disks that are larger than any, and its clones are told of theirs', async (t) => {
   const app = await startAnnouncing(t, { config: { templates: { spares: 0 } } })
   const sizes: Record<string, number> = {}
+  let remaining: unknown[] = []
   app.host.onStep = async (step, vm) => {
-    if (step !== 'bind' || vm === undefined) return
-    for (const [id, path] of vm.disks) sizes[id] = (await stat(path)).size
+    const paths = [...vm?.disks ?? []]
+    const isPlaceholder = paths.some(([, path]) => path.endsWith('placeholder.erofs'))
+    if (step === 'launched' && isPlaceholder) for (const [id, path] of paths) sizes[id] = (await stat(path)).size
+    if (step === 'bind') remaining = paths.filter(([, path]) => existsSync(path))
   }
   await app.make('first')
   await until(async () => await app.count('templates') === 1)
   t.strictSame(sizes, { root: 2 ** 43, overlay: 2 ** 43 })
+  t.strictSame(remaining, [], 'no backup reads their holes')
   const id = await app.make('second')
   t.equal(await app.wayOf(id), 'from a template')
   const clone = app.host.vms.find(({ spec }) => spec.id === id)

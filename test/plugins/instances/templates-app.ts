@@ -50,7 +50,7 @@ export async function startWithTemplates (t: Test, { config, ...options }: Start
         return {
           folders: (await readdir(join(app.dataDir, 'instances'))).sort(),
           rows: rows.map(({ id }) => id).sort(),
-          templates: (await readdir(join(app.dataDir, 'templates'))).filter((name) => name !== 'placeholder.erofs').sort()
+          templates: (await readdir(join(app.dataDir, 'templates'))).filter((name) => name !== 'stage.erofs').sort()
         }
       } finally {
         await database.destroy()

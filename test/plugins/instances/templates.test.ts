@@ -44,7 +44,7 @@ t.test('without spare VMs an instance is a clone of the template, in a memory fi
   const { host, make, waitFor, count, wayOf } = app
   await make('first')
   await until(async () => await count('templates') === 1)
-  const template = host.vms.find(({ spec }) => spec.disks[0]?.path.endsWith('placeholder.erofs'))
+  const template = host.vms.find(({ spec }) => spec.disks[0]?.path.endsWith('stage.erofs'))
   const ids = await Promise.all(['one', 'two'].map(async (name) => await make(name)))
   for (const [index, id] of ids.entries()) {
     t.equal(await wayOf(id), 'from a template')
@@ -72,7 +72,7 @@ t.test('two creates of a new shape at once make one template', async (t) => {
   const app = await startWithTemplates(t)
   await Promise.all(['one', 'two'].map(async (name) => await app.make(name)))
   await until(async () => await app.count('spares') === 1)
-  t.equal(app.host.vms.filter(({ spec, restoredFrom }) => restoredFrom === undefined && spec.disks[0]?.path.endsWith('placeholder.erofs')).length, 1)
+  t.equal(app.host.vms.filter(({ spec, restoredFrom }) => restoredFrom === undefined && spec.disks[0]?.path.endsWith('stage.erofs')).length, 1)
 })
 
 t.test('a name that is taken leaves the spare VM as it was', async (t) => {
