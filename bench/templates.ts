@@ -18,11 +18,6 @@ export function templatesOn (spares = 1): Plugins {
   return { instances: { config: { templates: { enabled: true, spares, spareIdle: '2h' } } } }
 }
 
-/** As many spare VMs in all as the largest burst takes. */
-export function burstsMet (spares: number): Plugins {
-  return { instances: { config: { templates: { enabled: true, maxSpares: spares, spareIdle: '2h' } } } }
-}
-
 /** Waits until a server has that many spare VMs. */
 export async function untilSpare (berth: Berth, spares: number): Promise<void> {
   await untilAtLeast(berth, await metricsUrl(berth.server), { berth_instances_spares: spares })

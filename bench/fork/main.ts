@@ -12,14 +12,16 @@ import type { Benchmarks, BenchOptions } from '../options.ts'
 import { endOf } from '../output-file.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, lastStep } from '../steps.ts'
-import { burstsMet, untilSpare, warmUp } from '../templates.ts'
-import { forks, manyForks } from './many.ts'
+import { templatesOn, untilSpare, warmUp } from '../templates.ts'
+import { manyForks } from './many.ts'
 import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
 const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
 /** a file on the machine's disk */
 const fresh = '/root/fresh'
+/** `templates.maxSpares` where the configuration says nothing */
+const defaultMaxSpares = 8
 /** the program reports no shorter pause */
 const shortestGapMs = 5
 
@@ -27,11 +29,11 @@ const shortestGapMs = 5
 async function burst ({ runs, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
-    const start = async (name: string, program?: string): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins: burstsMet(forks), signal, ...program === undefined ? {} : { program } }, image)
+    const start = async (name: string, program?: string): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins: templatesOn(), signal, ...program === undefined ? {} : { program } }, image)
     const ours = await start('ours')
     const other = before === undefined ? undefined : await start('other', join(before, 'dist/core/main.js'))
     try {
-      await manyForks(ours, { runs, keeps: `, of which as many are kept ready (maxSpares: ${forks})`, ready: async () => { await untilSpare(ours, forks) }, ...other === undefined ? {} : { before: other } })
+      await manyForks(ours, { runs, keeps: `, of which ${defaultMaxSpares} are kept ready, the most by default`, ready: async () => { await untilSpare(ours, defaultMaxSpares) }, ...other === undefined ? {} : { before: other } })
     } finally {
       await Promise.all([ours.server.stop(), other?.server.stop()])
     }

@@ -3,7 +3,7 @@ import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.t
 import { figureOf, print, quantile, series, takeTurns, type FigureOptions, type Keep, type Series } from '../harness.ts'
 
 /** at once */
-export const forks = 16
+const forks = 16
 const program = ['/bin/sh', '-c', 'read nonce < /proc/sys/kernel/random/uuid; echo $nonce > /dev/shm/nonce; echo ready; sleep 6000']
 
 interface Side {

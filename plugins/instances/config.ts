@@ -38,7 +38,7 @@ export const InstancesConfig = Type.Object({
     maxCount: Type.Integer({ minimum: 1, default: 8, description: 'Most templates; the one that was not used for longest goes' }),
     maxSize: Size('8GB', 'Most disk space of all templates'),
     spares: Type.Integer({ minimum: 0, default: 1, description: 'VMs of a shape, or forks of a snapshot, that are kept ready, paused, to become the next instances of it; after a burst, as many as it would have taken. 0: none' }),
-    maxSpares: Type.Integer({ minimum: 0, default: 4, description: 'The same for all together; each takes some 100 MB of memory' }),
+    maxSpares: Type.Integer({ minimum: 0, default: 8, description: 'The same for all together; each takes some 100 MB of memory' }),
     spareIdle: Duration('10m', 'How long one is kept that nobody needs'),
     quiet: Duration('1s', 'A template is made once no VM has come up for this time, a spare VM after a tenth of it')
   }, { additionalProperties: false, default: {} }),

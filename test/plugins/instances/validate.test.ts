@@ -15,7 +15,7 @@ const config: InstancesConfig = {
   memoryFiles: true,
   privateMemory: true,
   compression: { enabled: false, algorithm: 'zstd', level: 1 },
-  templates: { enabled: true, maxCount: 8, maxSize: '8GB', spares: 1, maxSpares: 4, spareIdle: '10m', quiet: '1s' },
+  templates: { enabled: true, maxCount: 8, maxSize: '8GB', spares: 1, maxSpares: 8, spareIdle: '10m', quiet: '1s' },
   hotStandby: { enabled: true, maxCount: 4, maxSize: '4GB', keep: '10m' },
   waking: { maxWaiting: 1000, maxWaitingPerClient: 1000, maxWaitingInAll: 8000, concurrency: 8, timeout: '1m' },
   starts: {},
