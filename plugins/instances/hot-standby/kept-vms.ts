@@ -2,7 +2,7 @@
 import type { Logger } from '../../../core/contracts/services.ts'
 import type { Settings } from '../config.ts'
 import type { EndReason, Kept, KeptVms } from './contract.ts'
-import { watchHostMemory } from './host-memory-watch.ts'
+import { watchHostMemory } from '../reclaim/host-memory-watch.ts'
 import type { KeptMetrics } from './metrics.ts'
 
 /** the longest time that a timer of Node can hold */

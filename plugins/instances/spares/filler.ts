@@ -1,9 +1,9 @@
 // Makes spare VMs in the background, one at a time, while no VM is coming up that somebody waits for.
-import { freemem } from 'node:os'
 import type { JobQueue } from '../../../core/contracts/services.ts'
 import type { BaseContext } from '../context.ts'
 import { instancesFolder } from '../folder/paths.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
+import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
 import type { Spare, SpareSource } from './contract.ts'
 import type { Demand } from './demand.ts'
 import type { Idle } from './idle.ts'
@@ -93,7 +93,8 @@ export class SpareFiller {
   async hasRoom (source: Omit<SpareSource, 'make'>): Promise<boolean> {
     const { context } = this.#parts
     const { key, memoryBytes } = source
-    const room = freemem() > 2 * memoryBytes && await fitsOnDisk(instancesFolder(context.dataDir), 2 * (memoryBytes + (await source.diskBytes?.() ?? 0)))
+    const { totalBytes, availableBytes } = await memoryOfHost()
+    const room = availableBytes > 2 * memoryBytes && !isShort({ totalBytes, availableBytes: availableBytes - memoryBytes }) && await fitsOnDisk(instancesFolder(context.dataDir), 2 * (memoryBytes + (await source.diskBytes?.() ?? 0)))
     if (!room) context.log.info({ key, memoryBytes }, 'no VM is made ahead: memory or disk space is short')
     return room
   }

@@ -1,5 +1,7 @@
 // The spare VMs that are ready to become instances. Each is either in this pool or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
+import type { HostMemory } from '../reclaim/host-memory.ts'
+import { watchHostMemory } from '../reclaim/host-memory-watch.ts'
 import type { Spare } from './contract.ts'
 
 export interface SparePool {
@@ -17,7 +19,8 @@ export interface SparePool {
   close (): Promise<void>
 }
 
-export function createSparePool (idleMs: number, log: Logger): SparePool {
+/** @param read the memory of the host: while it has little, spare VMs end */
+export function createSparePool (idleMs: number, log: Logger, read?: () => Promise<HostMemory>): SparePool {
   /** oldest first, with a function that stops watching the VM */
   const spares = new Map<Spare, () => void>()
   const ending = new Set<Promise<void>>()
@@ -26,6 +29,7 @@ export function createSparePool (idleMs: number, log: Logger): SparePool {
   function remove (spare: Spare): void {
     spares.get(spare)?.()
     spares.delete(spare)
+    if (spares.size === 0) watch.stop()
   }
 
   function end (spare: Spare): Promise<void> {
@@ -34,6 +38,15 @@ export function createSparePool (idleMs: number, log: Logger): SparePool {
     ending.add(ended)
     return ended
   }
+
+  async function endOldest (exceptKey?: string): Promise<boolean> {
+    const oldest = [...spares.keys()].find(({ key }) => key !== exceptKey)
+    if (oldest === undefined) return false
+    await end(oldest)
+    return true
+  }
+
+  const watch = watchHostMemory(async () => await endOldest(), log, read)
 
   return {
     get size () { return spares.size },
@@ -57,6 +70,7 @@ export function createSparePool (idleMs: number, log: Logger): SparePool {
         clearTimeout(timer)
         unsubscribe()
       })
+      watch.start()
     },
     take (key) {
       for (const spare of [...spares.keys()].filter((each) => each.key === key)) {
@@ -66,12 +80,7 @@ export function createSparePool (idleMs: number, log: Logger): SparePool {
       }
       return undefined
     },
-    async endOldest (exceptKey) {
-      const oldest = [...spares.keys()].find(({ key }) => key !== exceptKey)
-      if (oldest === undefined) return false
-      await end(oldest)
-      return true
-    },
+    endOldest,
     async endAll (key) {
       await Promise.all([...spares.keys()].filter((spare) => spare.key === key).map(end))
     },

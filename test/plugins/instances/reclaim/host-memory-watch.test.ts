@@ -1,6 +1,6 @@
 // Kept VMs go while the host has little memory, one after the other, and no more of them than it takes.
 import t from 'tap'
-import { watchHostMemory } from '../../../../plugins/instances/hot-standby/host-memory-watch.ts'
+import { watchHostMemory } from '../../../../plugins/instances/reclaim/host-memory-watch.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
 t.test('one after the other is given up until a tenth of the memory is available, and nothing while it is, or before it is started', async (t) => {
