@@ -8,6 +8,7 @@ import type { InstancePart } from '../contract.ts'
 import { KeptVmUnfit } from '../hot-standby/unfit.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { isShortage } from './shortage.ts'
+import { createUnplugLater } from './unplug-later.ts'
 
 /** devices that are removed at once, at the start of the server */
 const AT_ONCE = 64
@@ -16,6 +17,7 @@ type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 
 export function createAddress (context: BaseContext): InstancePart {
   const { behind, log } = context
+  const unplugLater = createUnplugLater(context)
   const address: InstancePart = {
     name: 'networking',
     rank: 20,
@@ -43,13 +45,14 @@ export function createAddress (context: BaseContext): InstancePart {
       return { network: { namespace, tap, mac } }
     },
 
-    // A TAP that stays has no VM behind it. It is removed by the next connect, the next start of the server, or the delete of the instance.
+    // A TAP that stays has no VM behind it. It is removed later, or by the next connect, the next start of the server, or the delete of the instance.
     async disconnect ({ id, spec }) {
       if (!isNetworked(spec)) return
       try {
         await context.network?.unplug(id)
       } catch (error) {
-        log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
+        log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network yet')
+        unplugLater(id)
       }
     },
 

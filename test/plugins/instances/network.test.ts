@@ -199,6 +199,24 @@ t.test('a TAP that could not be removed keeps nobody from stopping, and goes wit
   t.same([plugged(app), addressed(app)], [[], []])
 })
 
+t.test('a TAP that could not be removed when its VM ended is removed later, and not while there is a VM again', async (t) => {
+  const app = await running(t)
+  app.host.failures.set('unplug', new Error('no'))
+  t.match(await app.call('POST', '/instances/web/stop'), { status: 200, body: { state: 'Stopped' } })
+  t.same(plugged(app), [app.id])
+  app.host.failures.clear()
+  await until(() => plugged(app).length === 0)
+  app.host.failures.set('unplug', new Error('no'))
+  t.match(await app.call('POST', '/instances/web/start'), { status: 200 })
+  await app.waitFor('web', 'Running')
+  t.match(await app.call('POST', '/instances/web/stop'), { status: 200 })
+  t.match(await app.call('POST', '/instances/web/start'), { status: 200 })
+  await app.waitFor('web', 'Running')
+  app.host.failures.clear()
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  t.same(plugged(app), [app.id], 'and nobody was unplugged while its VM ran, which the scripted network would tell')
+})
+
 t.test('an address that cannot be given back keeps the row, so that the delete can be repeated', async (t) => {
   const app = await running(t)
   app.host.failures.set('release', new Error('no'))
