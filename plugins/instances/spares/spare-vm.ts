@@ -54,13 +54,13 @@ export class SpareVm implements Spare {
   }
 }
 
-/** Adds the end of a VM that was started for it, and gives its imaging. */
+/** Adds the end of a VM of the server's own, and gives its imaging. */
 export function endWith (undo: Undo, vm: Vm): VmImaging {
   undo.add(async () => {
     await vm.kill()
     vm.release()
   })
-  if (vm.imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
+  if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
   return vm.imaging
 }
 

@@ -12,6 +12,7 @@ import { makeOverlay } from '../folder/files.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { makeHidden } from '../spares/hidden.ts'
 import { linkToPhase } from '../spares/link-to-phase.ts'
+import { endWith } from '../spares/spare-vm.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
 import { withPlaceholders } from './placeholders.ts'
 import { makeRoot } from './root.ts'
@@ -64,18 +65,14 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     const placeholders = isBound ? await withPlaceholders(spec) : { spec, remove: async () => {} }
     // Its memory is in no file: then it boots faster, and the capture writes no zeros.
     const vm = await driver.launch(placeholders.spec, signal)
-    undo.add(async () => {
-      await vm.kill()
-      vm.release()
-    })
+    const imaging = endWith(undo, vm)
     await placeholders.remove()
     const link = await linkToPhase(context.guest, vm, 'waiting', signal)
     undo.add(() => { link.close() })
-    if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
     // So that no clone has to: clones are told of the size of their disks.
     if (isBound) await unlessAborted(signal, link.bind())
     await pause(Math.min(SETTLE_MS, 3 * context.settings.templates.quietMs), signal)
-    return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
+    return await imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
   } finally {
     // In every case, since the VM is not needed any more.
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'the VM that a template was made of could not be removed wholly')
