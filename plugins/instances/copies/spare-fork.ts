@@ -1,7 +1,6 @@
 // Spare forks of a copy: VMs that were restored on it ahead. The program of their guests stays frozen, as it was when the copy was taken, until a fork gives the machine an identity of its own; until then
 // its port to the network is closed, since the guest has the address of the instance that was copied.
-import { lstat } from 'node:fs/promises'
-import { hasCode } from '../../../core/errors/system-code.ts'
+import { allocatedBytes } from '../../../core/fs/allocated-bytes.ts'
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { createUndo } from '../../../core/undo.ts'
@@ -81,16 +80,6 @@ async function restore (context: Context, { record, connection }: Hidden, { fork
   const stored = await readImage(pathsIn(context, record.id), 'whole')
   if (stored === undefined) throw new Error('the memory image of a spare VM is gone')
   return await restoreCopy(context, record, { image, stored, connection }, { signal, beforeRun: async () => { await closePort(context, record) } })
-}
-
-/** The disk space that a sparse file takes; 0 when it is gone. */
-async function allocatedBytes (path: string): Promise<number> {
-  try {
-    return (await lstat(path)).blocks * 512
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return 0
-    throw error
-  }
 }
 
 /** The part of the spec that the VM is made of. */

@@ -5,6 +5,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { allocatedBytes } from '../../../core/fs/allocated-bytes.ts'
 import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
 import type { Template, TemplateFacts, TemplateUse } from './contract.ts'
@@ -154,14 +155,7 @@ async function discard (paths: TemplatePaths, key: string): Promise<void> {
 }
 
 async function bytesOf (files: TemplateFiles): Promise<number> {
-  const sizes = await Promise.all([files.memory, files.state].map(async (path) => {
-    try {
-      return (await lstat(path)).blocks * 512
-    } catch (error) {
-      if (hasCode(error, 'ENOENT')) return 0
-      throw error
-    }
-  }))
+  const sizes = await Promise.all([files.memory, files.state].map(allocatedBytes))
   return sizes.reduce((total, size) => total + size, 0)
 }
 
