@@ -6,6 +6,7 @@ import { identityOf, type BaseContext } from '../context.ts'
 import type { CopyWay, ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
+import { untilDone } from './later.ts'
 import { isShortage } from './shortage.ts'
 
 /** The spec of a create, with ids in place of the names that the caller used. @throws not_found, ambiguous, invalid_request, PluginDisabled */
@@ -40,7 +41,17 @@ export async function reserveParts (context: BaseContext, record: InstanceRecord
   const instance = partInstance(context, record)
   for (const part of context.parts) {
     await reserve(part, instance, purpose, giveUpOne)
-    undo.add(async () => { await part.release?.(instance) })
+    undo.add(async () => { await releaseOrLater(context, part, instance) })
+  }
+}
+
+/** For a row that goes whatever happens: a part that cannot be taken back now is taken back later. @throws what kept it from being taken back now */
+async function releaseOrLater (context: BaseContext, part: InstancePart, instance: PartInstance): Promise<void> {
+  try {
+    await part.release?.(instance)
+  } catch (error) {
+    void untilDone(context, instance.id, async () => await Promise.resolve(part.release?.(instance)).then(() => true, () => false))
+    throw error
   }
 }
 

@@ -217,6 +217,18 @@ t.test('a TAP that could not be removed when its VM ended is removed later, and 
   t.same(plugged(app), [app.id], 'and nobody was unplugged while its VM ran, which the scripted network would tell')
 })
 
+t.test('an address of a create that failed, and that could not be given back then, is given back later', async (t) => {
+  const app = await running(t)
+  app.host.failures.set('launch', new Error('no')).set('release', new Error('no'))
+  t.match(await app.call('POST', '/instances', { name: 'b', image: 'test' }), { status: 500 })
+  t.equal(addressed(app).length, 2)
+  await until(() => app.network.calls.filter((call) => call.startsWith('release')).length > 1)
+  t.equal(addressed(app).length, 2, 'once more is not enough')
+  app.host.failures.clear()
+  await until(() => addressed(app).length === 1)
+  t.same(addressed(app), [app.id])
+})
+
 t.test('an address that cannot be given back keeps the row, so that the delete can be repeated', async (t) => {
   const app = await running(t)
   app.host.failures.set('release', new Error('no'))
