@@ -9,6 +9,7 @@ import { hasCode } from '../../../core/errors/system-code.ts'
 import { createApi, type Api } from '../../../setup/server/api.ts'
 import { startServer, type ServerProcess } from '../../../setup/server/process.ts'
 import { berth } from '../../cli/berth.ts'
+import { SLOW_GUEST, slowDriver } from '../../emulated-host/slow.ts'
 import { runCommand } from '../../helpers/exec.ts'
 
 const [, , share = '', card = '', grouped = '', image = '', limitMs = ''] = process.argv
@@ -22,7 +23,7 @@ const shared = {
   folder: '/run/data',
   logLevel: 'debug',
   readyTimeoutMs: Number(limitMs),
-  // What is not tested here takes time all the same, and the inner guest's first word comes after twice emulated minutes.
+  // What is not tested here takes time all the same.
   plugins: {
     registry: { enabled: false },
     builds: { enabled: false },
@@ -30,9 +31,9 @@ const shared = {
     egress: { enabled: false },
     snapshots: { enabled: false },
     volumes: { enabled: false },
-    guest: { config: { kernelHeaders: false, answerTimeout: '10m' } },
+    guest: { config: SLOW_GUEST },
     instances: { config: { templates: { enabled: false } } },
-    'hypervisor-qemu': { config: { accelerator: 'tcg', launchTimeout: '2m', heartbeatInterval: '5s', heartbeatDeadline: '1m' } }
+    'hypervisor-qemu': { config: slowDriver('qemu') }
   }
 }
 
@@ -137,6 +138,7 @@ async function attach (): Promise<string> {
   const group = basename(readlinkSync(`/sys/bus/pci/devices/${card}/iommu_group`))
   const [vmm = ''] = vmms()
   const user = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${vmm}/status`, 'utf8'))?.[1])
+  note('its VMM has KVM', readFileSync(`/proc/${vmm}/cmdline`, 'utf8').split('\0').includes('kvm'))
   note('its VMM is not root', user > 0)
   note('the file of the group belongs to its VMM', statSync(`/dev/vfio/${group}`).uid === user)
   return id
