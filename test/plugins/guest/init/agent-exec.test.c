@@ -113,7 +113,8 @@ static void great_input(void) {
   uint32_t channel = client_open(&client, "exec", TAG_ARGV, "cat", 0);
   size_t credit = STREAM_CREDIT, sent = 0, got = 0;
   bool same = true;
-  while (got < (size_t)BLOCKS * sizeof block) {
+  uint64_t end = clock_ms() + 60000;
+  while (got < (size_t)BLOCKS * sizeof block && clock_ms() < end) {
     while (sent < (size_t)BLOCKS * sizeof block && credit >= sizeof block) {
       for (size_t i = 0; i < sizeof block; i++) block[i] = (char)((sent + i) * 31 >> 3);
       client_send(&client, FRAME_DATA, channel, STREAM_IN, block, sizeof block);

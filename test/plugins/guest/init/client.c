@@ -131,6 +131,9 @@ void client_send(struct client *client, uint8_t type, uint32_t channel, uint8_t 
   send_all(client, payload, length);
 }
 
+// For the rest of a frame whose first byte is here.
+enum { FRAME_MS = 10000 };
+
 static bool receive(struct client *client, void *into, size_t length, uint64_t end) {
   char *at = into;
   while (length > 0) {
@@ -145,9 +148,12 @@ static bool receive(struct client *client, void *into, size_t length, uint64_t e
   return true;
 }
 
-static bool receive_frame(struct client *client, struct frame *frame, uint8_t *payload, uint64_t end) {
+// The limit is for the beginning of a frame: whoever gave up in the middle of one would take its rest for the next.
+static bool receive_frame(struct client *client, struct frame *frame, uint8_t *payload, uint64_t limit) {
   uint8_t head[FRAME_HEADER];
-  if (!receive(client, head, sizeof head, end)) return false;
+  if (!receive(client, head, 1, limit)) return false;
+  uint64_t end = clock_ms() + FRAME_MS;
+  if (!receive(client, head + 1, sizeof head - 1, end)) return false;
   memcpy(&frame->length, head, 4);
   memcpy(&frame->channel, head + 4, 4);
   frame->type = head[8];
