@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 /** long enough that a job that began just now is seen at work */
 const WINDOW_MS = 2000
 /** of a processor */
-const SPARE = 0.5
+const SPARE = 0.25
 /** What one more job may need. */
 const SPARE_BYTES = 4 * 2 ** 30
 

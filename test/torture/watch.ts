@@ -39,8 +39,8 @@ export function watch (world: World): () => Promise<void> {
     const all = await processes()
     const proxies = new Set(all.filter(isProxy).map(({ pid }) => pid))
     const now = new Map(all.filter(isWorker).map(({ pid, parent }) => [pid, parent]))
-    if (kills === world.server.kills && !world.faults.has('worker')) {
-      for (const [pid, parent] of workers) if (proxies.has(parent) && !now.has(pid)) complain(`worker ${pid} of the proxy ended by itself`)
+    if (kills === world.server.kills) {
+      for (const [pid, parent] of workers) if (proxies.has(parent) && !now.has(pid) && !world.killed.has(pid)) complain(`worker ${pid} of the proxy ended by itself`)
     }
     workers = now
   }

@@ -52,6 +52,8 @@ export class World {
   readonly stage: Stage
   /** faults of this round */
   readonly faults = new Set<FaultKind>()
+  /** processes that the torture has ended itself; `watch` may look only after the fault is over */
+  readonly killed = new Set<number>()
 
   constructor (stage: Stage) {
     this.stage = stage
@@ -127,6 +129,7 @@ export class World {
     const pid = pids[place % pids.length]
     say(`  ${kind}s: ${pids.join(' ')}; kill ${pid ?? 'none'}`)
     if (pid === undefined) return
+    this.killed.add(pid)
     try {
       process.kill(pid, 'SIGKILL')
     } catch (error) {
