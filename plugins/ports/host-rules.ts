@@ -9,7 +9,7 @@ const TIMEOUT_MS = 20_000
 
 export interface HostRulesOptions {
   readonly commands: HostCommands
-  readonly network: NetworkService
+  readonly network: Pick<NetworkService, 'hostLink' | 'hostSide'>
   readonly log: Logger
   readonly dataDir: string
   /** the rules that should exist, at the time of the call */
@@ -24,6 +24,8 @@ export class HostRules {
   #link: string | undefined
   /** the rules that exist */
   #ports: readonly Direct[] = []
+  /** guests to whom rules led whose connections are not ended yet */
+  readonly #cut = new Set<string>()
 
   constructor (options: HostRulesOptions) {
     this.#options = options
@@ -33,17 +35,28 @@ export class HostRules {
     return this.#ports.some((known) => isSame(known, port))
   }
 
-  /** Returns once rules that are at least as new as this call are in force. Concurrent callers share one change. @throws when they could not be set: then the previous ones stay */
+  /** Whether the last change could not be made, or not to its end: `apply` tries it again. */
+  get isBehind (): boolean { return this.#done < this.#asked }
+
+  /**
+   * Returns once rules that are at least as new as this call are in force. While the network is being brought in order there are none: what comes is relayed then, and
+   * the rules are behind. Concurrent callers share one change. @throws when they could not be set: then the previous ones stay
+   */
   async apply (): Promise<void> {
     const mine = ++this.#asked
     await this.#locks.hold('rules', async () => {
       if (this.#done >= mine) return
       const now = this.#asked
       const ports = this.#options.wanted()
-      // A server that has published nothing since its start reads and makes nothing.
-      const side = ports.length === 0 && this.#link === undefined ? undefined : this.#options.network.hostSide
-      if (side !== undefined) await this.#replace(side, ports)
-      this.#done = now
+      const { hostSide } = this.#options.network
+      if (hostSide !== undefined) {
+        // A server that has published nothing since its start reads and makes nothing.
+        if (ports.length > 0 || this.#link !== undefined) await this.#replace(hostSide, ports)
+      } else if (this.#ports.length > 0) {
+        // Guests may have others' addresses by the time that it is in order.
+        await this.#removeAll(ports)
+      }
+      if (hostSide !== undefined || ports.length === 0) this.#done = now
     })
   }
 
@@ -58,19 +71,28 @@ export class HostRules {
 
   async #replace (side: HostSide, ports: readonly Direct[]): Promise<void> {
     this.#link = side.link
-    const before = this.#ports
-    if (ports.length === 0) {
-      await this.#run('nft', ['-f', '-'], renderNone(side.link))
-    } else {
-      await noteLink(this.#options.dataDir, side.link)
-      // For packets that the host's own loopback sends there, and their answers.
-      await this.#run('sysctl', ['--quiet', '--write', `net/ipv4/conf/${side.link}/route_localnet=1`])
-      await this.#run('nft', ['-f', '-'], renderRules(side, ports))
-    }
+    if (ports.length === 0) return await this.#removeAll(ports)
+    await noteLink(this.#options.dataDir, side.link)
+    // For packets that the host's own loopback sends there, and their answers.
+    await this.#run('sysctl', ['--quiet', '--write', `net/ipv4/conf/${side.link}/route_localnet=1`])
+    await this.#run('nft', ['-f', '-'], renderRules(side, ports))
+    await this.#exchange(ports, ports)
+  }
+
+  async #removeAll (wanted: readonly Direct[]): Promise<void> {
+    if (this.#link !== undefined) await this.#run('nft', ['-f', '-'], renderNone(this.#link))
+    await this.#exchange([], wanted)
+  }
+
+  /** Ends connections to guests to whom nothing is to lead any more. */
+  async #exchange (ports: readonly Direct[], wanted: readonly Direct[]): Promise<void> {
+    const isLeft = (ip: string): boolean => wanted.some((port) => port.ip === ip)
+    for (const port of this.#ports) if (!wanted.some((now) => isSame(now, port))) this.#cut.add(port.ip)
     this.#ports = ports
-    const left = new Set(ports.map(({ ip }) => ip))
-    const gone = new Set(before.filter((port) => !ports.some((now) => isSame(now, port))).map(({ ip }) => ip))
-    for (const ip of gone) if (!left.has(ip)) await endConnections(this.#options.commands, ip)
+    for (const ip of this.#cut) {
+      if (!isLeft(ip)) await endConnections(this.#options.commands, ip)
+      this.#cut.delete(ip)
+    }
   }
 
   async #run (file: string, args: readonly string[], input?: string): Promise<void> {

@@ -71,7 +71,7 @@ export class Ports {
     }
     await this.#held.listenAgain()
     await this.#rules.takeOver()
-    this.#tending = setInterval(() => { this.#tended = this.#held.listenAgain() }, TEND_INTERVAL_MS).unref()
+    this.#tending = setInterval(() => { this.#tended = this.#tend() }, TEND_INTERVAL_MS).unref()
   }
 
   /** Ends the listeners; rules stay, as VMs do. */
@@ -180,6 +180,12 @@ export class Ports {
     await this.#held.release(lives)
     for (const id of new Set(lives.map(({ port }) => port.instanceId))) await this.#setInbound(id)
     await this.#rules.apply()
+  }
+
+  /** What could not be had or set when it was due. Never rejects. */
+  async #tend (): Promise<void> {
+    await this.#held.listenAgain()
+    if (this.#rules.isBehind) await this.#applyRules()
   }
 
   #targetOf (port: PublishedPort): Target {

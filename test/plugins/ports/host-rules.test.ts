@@ -1,6 +1,7 @@
 // The rules that lead to a guest, in a world of namespaces: from the loopback, from the host itself and from outside, for both protocols, and nothing of them after the last port.
 import t from 'tap'
 import { pino } from 'pino'
+import type { HostCommands } from '../../../core/contracts/services.ts'
 import { HostRules } from '../../../plugins/ports/host-rules.ts'
 import { endLeftovers } from '../../../plugins/ports/turned-off.ts'
 import type { Direct } from '../../../plugins/ports/rules.ts'
@@ -62,4 +63,65 @@ t.test('a published port leads to the guest from wherever it is called, whatever
   t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
   t.notMatch(await world.in(world.host, 'nft', 'list', 'tables'), /-ports/)
   t.notMatch(await world.in(world.host, 'conntrack', '--dump', '--reply-src', ip), /src=/)
+})
+
+t.test('rules that could not be changed when it was due are behind, lead nobody to a guest that is gone, and are as they should be after the next try', { skip: skipReason() }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const network = await world.open({ uplink: 'auto' })
+  const addresses = await Promise.all(['web', 'other'].map(async (id) => await network.allocate(id)))
+  const [web = '', other = ''] = addresses.map(({ ip }) => ip)
+  const address = addresses[0]
+  if (address === undefined) throw new Error('no address')
+  const guest = await world.machine(await network.plug('web', undefined, { vcpus: 1 }, 'all'), address)
+  await guest.ask({ do: 'listen', protocol: 'tcp', port: 80, answer: 'guest' })
+  await network.setInbound('web', [{ protocol: 'tcp', port: 80 }])
+  const host = await world.agent(world.host)
+  const port = (ip: string, hostPort: number): Direct => ({ protocol: 'tcp', address: '0.0.0.0', hostPort, ip, instancePort: 80 })
+  let wanted: readonly Direct[] = [port(web, 8080), port(other, 8081)]
+  let isInOrder = true
+  let failing: string | undefined
+  const commands: HostCommands = {
+    ...world.commands, run: async (file, args, options) => {
+      if (file === failing) throw new Error(`${file} does not work today`)
+      return await world.commands.run(file, args, options)
+    }
+  }
+  const rules = new HostRules({
+    commands, dataDir: world.folder, log: pino({ level: 'silent' }), wanted: () => wanted,
+    network: { get hostLink () { return network.hostLink }, get hostSide () { return isInOrder ? network.hostSide : undefined } }
+  })
+  const call = async (): Promise<string> => await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 })
+  const tracked = async (): Promise<string> => await world.in(world.host, 'conntrack', '--dump', '--reply-src', web)
+  await rules.apply()
+  t.match(await call(), /^guest/)
+  t.notOk(rules.isBehind)
+
+  t.comment('the network is being brought in order')
+  isInOrder = false
+  wanted = [port(web, 8080)]
+  await rules.apply()
+  t.ok(rules.isBehind)
+  t.notMatch(await world.in(world.host, 'nft', 'list', 'tables'), /-ports/)
+  t.match(await tracked(), /src=/, 'connections to the guest that is still there go on')
+  isInOrder = true
+  await rules.apply()
+  t.notOk(rules.isBehind)
+  t.match(await call(), /^guest/)
+
+  for (const tool of ['nft', 'conntrack']) {
+    t.comment(`${tool} fails`)
+    wanted = [port(web, 8080)]
+    await rules.apply()
+    t.match(await call(), /^guest/)
+    failing = tool
+    wanted = []
+    await t.rejects(rules.apply(), { message: `${tool} does not work today` })
+    t.ok(rules.isBehind)
+    failing = undefined
+    await rules.apply()
+    t.notOk(rules.isBehind)
+    t.equal(await call(), 'ECONNREFUSED')
+    t.notMatch(await tracked(), /src=/, 'no connection is led there any more')
+  }
 })
