@@ -121,14 +121,13 @@ static bool set_hostname(const char *hostname, struct failure *failure) {
 }
 
 bool identity_apply(const struct identity *identity, struct failure *failure) {
-  struct failure found[4];
+  struct failure found[3];
   bool good[] = {
     set_clock(identity->realtime_ns, &found[0]),
     add_entropy(identity->entropy, identity->entropy_length, &found[1]),
     set_hostname(identity->hostname, &found[2]),
-    network_apply(&identity->network, &found[3]),
   };
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 3; i++) {
     if (good[i]) continue;
     *failure = found[i];
     return false;

@@ -37,7 +37,7 @@ void identity_prepare(void);
 bool identity_parse(const struct fields *fields, struct identity *identity, struct failure *failure);
 // Overwrites the machine's identity with the fields that a later message has.
 void identity_merge(struct identity *now, const struct identity *later);
-// Sets clock, randomness, hostname and network, in this order, and continues after a failure; `failure` gets the first one.
+// Sets clock, randomness and hostname, in this order, and continues after a failure; `failure` gets the first one. The network is applied by itself: network.h.
 bool identity_apply(const struct identity *identity, struct failure *failure);
 
 #endif

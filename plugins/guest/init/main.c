@@ -10,6 +10,7 @@
 #include "mounts.h"
 #include "names.h"
 #include "network.h"
+#include "network-aside.h"
 #include "ports.h"
 #include "protocol.h"
 #include "rehearsal-program.h"
@@ -35,10 +36,8 @@ static struct agent agent;
 static struct ports ports;
 static struct cgroups groups;
 
-static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+static bool prepare_own(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
   static const struct trust none;
-  virtio_bind();
-  // As with a wake: a machine without its address, or with another one's randomness, is not the requested one.
   if (!identity_apply(&workload->identity, failure)) return false;
   boot_id_settle();
   *cgroups = groups;
@@ -48,6 +47,18 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   names_write(&workload->identity);
   trust_place(mounts_root(), mounts_disk(), workload->trust == NULL ? &none : workload->trust);
   return true;
+}
+
+// As with a wake: a machine without its address, or with another one's randomness, is not the requested one.
+static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  struct network_aside network;
+  struct failure of_network;
+  virtio_bind();
+  network_begin(&network, &workload->identity.network);
+  bool good = prepare_own(workload, cgroups, failure);
+  if (network_end(&network, &of_network)) return good;
+  if (good) *failure = of_network;
+  return false;
 }
 
 // For a rehearsal: the same, with a control group that can be removed again, and a program.
@@ -63,7 +74,13 @@ static bool clear_rehearsal(struct failure *failure) {
 }
 
 static bool identify(const struct identity *now, const struct identity *wake, struct failure *failure) {
-  if (!identity_apply(wake, failure)) return false;
+  struct failure of_network;
+  bool good = identity_apply(wake, failure);
+  if (!network_apply(&wake->network, &of_network)) {
+    if (good) *failure = of_network;
+    return false;
+  }
+  if (!good) return false;
   names_renew(now, wake);
   return !wake->new_machine || boot_id_renew(failure);
 }

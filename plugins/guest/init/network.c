@@ -231,6 +231,10 @@ static bool open_control(struct control *control, struct failure *failure) {
   return control->fd >= 0 || fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
 }
 
+void network_taken(void) {
+  ready[0] = 0;
+}
+
 bool network_apply(const struct network *network, struct failure *failure) {
   if (!network->given) return true;
   char name[IFNAMSIZ];
@@ -239,7 +243,7 @@ bool network_apply(const struct network *network, struct failure *failure) {
   if (!open_control(&control, failure)) return false;
   if (fresh || find_device(control.fd, network->mac, name) > 0) configure(&control, network, fresh);
   else control.failed = !fail(failure, ENODEV, EXIT_BOOT_FAILED, "network: there is no network device");
-  ready[0] = 0;
+  network_taken();
   close(control.fd);
   return !control.failed;
 }

@@ -9,6 +9,8 @@
 
 // Also while a program uses the device. `network` must be valid.
 bool network_apply(const struct network *network, struct failure *failure);
+// Another process has applied it.
+void network_taken(void);
 bool network_loopback(struct failure *failure);
 // Brings up the machine's only device, if it has one, before it gets an address: a clone of a template has that behind it.
 bool network_prepare(struct failure *failure);

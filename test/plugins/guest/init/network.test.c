@@ -1,6 +1,7 @@
 // The machine's network device, in a network namespace of the test's own: a virtual pair in the place of virtio's.
 #include "check.h"
 #include "network.h"
+#include "network-aside.h"
 #include "spawn.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,6 +41,15 @@ static struct network network_of(const char *mac, const char *address, const cha
 static bool apply(const char *mac, const char *address, const char *gateway, struct failure *failure) {
   struct network network = network_of(mac, address, gateway);
   return network_apply(&network, failure);
+}
+
+static bool apply_aside(const char *address, struct failure *failure) {
+  struct network network = network_of("02:00:00:00:00:02", address, "10.3.0.1");
+  struct network_aside aside;
+  network_begin(&aside, &network);
+  bool good = network_end(&aside, failure);
+  errno = 0;
+  return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD && good;
 }
 
 // A connection from an address to itself; the end that called. What answers stays open.
@@ -138,7 +148,9 @@ int main(void) {
   check(error_of(old) == ECONNABORTED && error_of(mapped) == ECONNABORTED, "nor its connections, whose programs hear of it");
   check(error_of(local) == EAGAIN, "but those within the machine");
   check(!apply("", "10.2.0.5/16", "10.9.0.1", &failure) && failure.error == ENETUNREACH && strstr(failure.message, "default route") != NULL, "a gateway that is not in the network is an error");
+  check(apply_aside("10.3.0.5/16", &failure) && has("ip -4 addr show eth0", "10.3.0.5/16") && has("ip route", "default via 10.3.0.1"), "the same is done aside, and leaves no process");
+  check(!apply_aside("10.4.0.5/16", &failure) && failure.error == ENETUNREACH && strstr(failure.message, "default route") != NULL, "what went wrong aside is told");
   shell("ip link set eth0 mtu 1400");
-  check(apply("02:00:00:00:00:02", "", "", &failure) && has("ip link show eth0", "mtu 1400") && has("ip -4 addr show eth0", "10.2.0.5/16"), "what is not said stays");
+  check(apply("02:00:00:00:00:02", "", "", &failure) && has("ip link show eth0", "mtu 1400") && has("ip -4 addr show eth0", "10.4.0.5/16"), "what is not said stays");
   return checks_end();
 }
