@@ -1,5 +1,6 @@
 // berth-init: the first process of a Berth guest, and its agent.
 #include "agent.h"
+#include "aside.h"
 #include "boot-id.h"
 #include "boot-word.h"
 #include "disks.h"
@@ -10,7 +11,6 @@
 #include "mounts.h"
 #include "names.h"
 #include "network.h"
-#include "network-aside.h"
 #include "ports.h"
 #include "protocol.h"
 #include "rehearsal-program.h"
@@ -36,29 +36,37 @@ static struct agent agent;
 static struct ports ports;
 static struct cgroups groups;
 
-static bool prepare_own(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  static const struct trust none;
+static bool take_network_and_image(const struct workload *workload, struct failure *failure) {
+  return network_apply(&workload->identity.network, failure) && mounts_take_image(failure);
+}
+
+static bool take_identity_and_disk(const struct workload *workload, struct failure *failure) {
   if (!identity_apply(&workload->identity, failure)) return false;
   boot_id_settle();
+  return mounts_take_disk(failure);
+}
+
+// As with a wake: a machine without its address, or with another one's randomness, is not the requested one.
+static bool take(const struct workload *workload, struct failure *failure) {
+  struct aside aside;
+  struct failure of_aside;
+  if (aside_begin(&aside, take_network_and_image, workload)) network_taken();
+  bool good = take_identity_and_disk(workload, failure);
+  if (aside_end(&aside, &of_aside)) return good;
+  if (good) *failure = of_aside;
+  return false;
+}
+
+static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  static const struct trust none;
+  virtio_bind();
   *cgroups = groups;
-  if (!mounts_enter_root(workload, failure)) return false;
+  if (!take(workload, failure) || !mounts_enter_root(workload, failure)) return false;
   system_files_make();
   boot_id_place();
   names_write(&workload->identity);
   trust_place(mounts_root(), mounts_disk(), workload->trust == NULL ? &none : workload->trust);
   return true;
-}
-
-// As with a wake: a machine without its address, or with another one's randomness, is not the requested one.
-static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  struct network_aside network;
-  struct failure of_network;
-  virtio_bind();
-  network_begin(&network, &workload->identity.network);
-  bool good = prepare_own(workload, cgroups, failure);
-  if (network_end(&network, &of_network)) return good;
-  if (good) *failure = of_network;
-  return false;
 }
 
 // For a rehearsal: the same, with a control group that can be removed again, and a program.

@@ -39,10 +39,17 @@ void mounts_make_folders(void) {
   mkdir("/headers", 0755);
 }
 
-static bool mount_root(const char *headers, struct failure *failure) {
-  if (!disk_mount("/dev/vda", "/image", "erofs", MS_RDONLY, NULL, failure)) return false;
+bool mounts_take_image(struct failure *failure) {
+  return disk_mount("/dev/vda", "/image", "erofs", MS_RDONLY, NULL, failure);
+}
+
+bool mounts_take_disk(struct failure *failure) {
   if (!disk_mount("/dev/vdb", "/overlay", "ext4", 0, DISK_WRITABLE, failure)) return false;
   own_disk = open("/overlay", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return true;
+}
+
+static bool mount_root(const char *headers, struct failure *failure) {
   if (headers != NULL && !disk_mount(headers, "/headers", "erofs", MS_RDONLY, NULL, failure)) return false;
   return disk_join("/image", headers == NULL ? NULL : "/headers", "/overlay", "/merged", failure);
 }

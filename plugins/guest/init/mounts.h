@@ -9,7 +9,10 @@
 void mounts_early(void);
 // Where the disks will be mounted.
 void mounts_make_folders(void);
-// Mounts image, overlay, the kernel's headers and volumes, and makes them the root of this process.
+// Mount the image, and the instance's own disk; two processes may do one each at the same time.
+bool mounts_take_image(struct failure *failure);
+bool mounts_take_disk(struct failure *failure);
+// Mounts the overlay of both, the kernel's headers and volumes, and makes them the root of this process.
 bool mounts_enter_root(const struct workload *workload, struct failure *failure);
 // Whether the instance's own disk has a version of its own of this path of the image.
 bool mounts_overlay_has(const char *path);

@@ -1,7 +1,7 @@
 // The machine's network device, in a network namespace of the test's own: a virtual pair in the place of virtio's.
 #include "check.h"
+#include "aside.h"
 #include "network.h"
-#include "network-aside.h"
 #include "spawn.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,11 +43,15 @@ static bool apply(const char *mac, const char *address, const char *gateway, str
   return network_apply(&network, failure);
 }
 
+static bool apply_of(const struct workload *workload, struct failure *failure) {
+  return network_apply(&workload->identity.network, failure);
+}
+
 static bool apply_aside(const char *address, struct failure *failure) {
-  struct network network = network_of("02:00:00:00:00:02", address, "10.3.0.1");
-  struct network_aside aside;
-  network_begin(&aside, &network);
-  bool good = network_end(&aside, failure);
+  struct workload workload = { .identity = { .network = network_of("02:00:00:00:00:02", address, "10.3.0.1") } };
+  struct aside aside;
+  aside_begin(&aside, apply_of, &workload);
+  bool good = aside_end(&aside, failure);
   errno = 0;
   return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD && good;
 }
