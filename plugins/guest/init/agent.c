@@ -40,7 +40,7 @@ static void host_synced(void *owner) {
   struct writer hello = { .bytes = bytes, .capacity = sizeof bytes };
   hello_write(agent, &hello);
   agent_send_fields(agent, FRAME_HELLO, 0, &hello);
-  agent->resumed = agent->synced && (agent->phase == PHASE_WAITING || agent->phase == PHASE_ASLEEP);
+  agent->resumed = agent->synced && agent->phase == PHASE_ASLEEP;
   agent->synced = true;
 }
 

@@ -71,7 +71,7 @@ struct agent {
   size_t start_failure_length;
   uint32_t run_channel; // the `run` that waits for its RESULT
   bool synced;          // a host has been there
-  bool resumed;         // another host has come, perhaps with another VMM, and the program is to begin, or to go on
+  bool resumed;         // another host has come, perhaps with another VMM, and the program is to go on
   uint64_t oom_kills_before;
 
   struct rehearsal rehearsal;

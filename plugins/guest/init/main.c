@@ -36,8 +36,8 @@ static struct agent agent;
 static struct ports ports;
 static struct cgroups groups;
 
-static bool take_network_and_image(const struct workload *workload, struct failure *failure) {
-  return network_apply(&workload->identity.network, failure) && mounts_take_image(failure);
+static bool take_network_and_image(const struct network *network, struct failure *failure) {
+  return network_apply(network, failure) && mounts_take_image(failure);
 }
 
 static bool take_identity_and_disk(const struct workload *workload, struct failure *failure) {
@@ -50,7 +50,7 @@ static bool take_identity_and_disk(const struct workload *workload, struct failu
 static bool take(const struct workload *workload, struct failure *failure) {
   struct aside aside;
   struct failure of_aside;
-  if (aside_begin(&aside, take_network_and_image, workload)) network_taken();
+  if (aside_begin(&aside, &workload->identity.network)) network_taken();
   bool good = take_identity_and_disk(workload, failure);
   if (aside_end(&aside, &of_aside)) return good;
   if (good) *failure = of_aside;
@@ -71,6 +71,7 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
 
 // For a rehearsal: the same, with a control group that can be removed again, and a program.
 static bool prepare_rehearsal(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  aside_forget();
   if (!prepare(workload, cgroups, failure)) return false;
   cgroups->program = cgroups_open(groups.root, "rehearsal");
   return rehearsal_program_place(failure);
@@ -104,6 +105,8 @@ static void prepare_early(void) {
   if (!network_loopback(&problem) || !network_prepare(&problem)) log_problem("%s", problem.message);
   identity_prepare();
   warm_up_prepare();
+  // Last, since it knows what this program knows by now.
+  aside_prepare(take_network_and_image);
 }
 
 static void power_off(void) {

@@ -1,7 +1,7 @@
 // A process that does nothing, started while the host thinks of its answer.
 //
 // An emulator that has just loaded a memory image translates each piece of code when it comes to it. What comes next, after a `run` or a `wake`, is the start of a process: so
-// one is started at once, and while this program waits for the host another processor translates what starting and ending takes.
+// one is started before, and another processor translates what starting and ending takes, while this program waits for the host or prepares what it was told to run.
 #include "warm-up.h"
 #include "spawn.h"
 #include <fcntl.h>
