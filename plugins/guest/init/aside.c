@@ -5,7 +5,6 @@
 #include "warm-up.h"
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
