@@ -7,9 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { answered, openTls } from './helpers/guest.ts'
 import { setStage } from './helpers/setup.ts'
 
-// each way: ten gigabytes altogether, and more than 32 bits can count
-const SIZE = 5 * 1000 ** 3
-// Compared in place rather than hashed: hashing ten gigabytes would take longer than moving them.
+const SIZE = 10 * 1000 ** 3
+// Compared in place rather than hashed: hashing twenty gigabytes would take longer than moving them.
 const BLOCK = randomBytes(1024 * 1024)
 const REST_MS = 2_000
 const SAMPLE_MS = 250
