@@ -52,7 +52,7 @@ export class HostRules {
       if (hostSide !== undefined) {
         // A server that has published nothing since its start reads and makes nothing.
         if (ports.length > 0 || this.#link !== undefined) await this.#replace(hostSide, ports)
-      } else if (this.#ports.length > 0) {
+      } else if (this.#ports.length > 0 || this.#cut.size > 0) {
         // Guests may have others' addresses by the time that it is in order.
         await this.#removeAll(ports)
       }
@@ -65,7 +65,7 @@ export class HostRules {
     const { hostLink, hostSide } = this.#options.network
     if (hostLink === undefined) return
     this.#link = hostLink
-    if (hostSide === undefined) await this.#run('nft', ['-f', '-'], renderNone(hostLink))
+    if (hostSide === undefined) await this.#removeAll([])
     else await this.apply()
   }
 
@@ -86,11 +86,10 @@ export class HostRules {
 
   /** Ends connections to guests to whom nothing is to lead any more. */
   async #exchange (ports: readonly Direct[], wanted: readonly Direct[]): Promise<void> {
-    const isLeft = (ip: string): boolean => wanted.some((port) => port.ip === ip)
     for (const port of this.#ports) if (!wanted.some((now) => isSame(now, port))) this.#cut.add(port.ip)
     this.#ports = ports
     for (const ip of this.#cut) {
-      if (!isLeft(ip)) await endConnections(this.#options.commands, ip)
+      if (!wanted.some((port) => port.ip === ip)) await endConnections(this.#options.commands, ip)
       this.#cut.delete(ip)
     }
   }
