@@ -50,7 +50,7 @@ async function releaseOrLater (context: BaseContext, part: InstancePart, instanc
   try {
     await part.release?.(instance)
   } catch (error) {
-    void untilDone(context, instance.id, async () => await Promise.resolve(part.release?.(instance)).then(() => true, () => false))
+    void untilDone(context, instance.id, async () => { await part.release?.(instance) })
     throw error
   }
 }

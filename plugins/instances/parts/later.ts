@@ -5,17 +5,10 @@ import type { BaseContext } from '../context.ts'
 const FIRST_MS = 1000
 const LONGEST_MS = 60_000
 
-/**
- * Holds the instance's lock at each attempt. Never rejects.
- * @param attempt whether nothing is left to be done
- */
-export async function untilDone ({ closing: { signal }, locks, log }: Pick<BaseContext, 'closing' | 'locks' | 'log'>, id: string, attempt: () => Promise<boolean>): Promise<void> {
-  try {
-    for (let wait = FIRST_MS; ; wait = Math.min(2 * wait, LONGEST_MS)) {
-      await pause(wait, signal)
-      if (signal.aborted || await locks.hold(id, attempt)) return
-    }
-  } catch (error) {
-    log.error({ err: error, instance: id }, 'what could not be taken back stays until the next start')
+/** Holds the instance's lock at each attempt; one that rejects is not the last. Never rejects. */
+export async function untilDone ({ closing: { signal }, locks }: Pick<BaseContext, 'closing' | 'locks'>, id: string, attempt: () => Promise<void>): Promise<void> {
+  for (let wait = FIRST_MS; ; wait = Math.min(2 * wait, LONGEST_MS)) {
+    await pause(wait, signal)
+    if (signal.aborted || await locks.hold(id, attempt).then(() => true, () => false)) return
   }
 }

@@ -7,11 +7,11 @@ export type UnplugLater = (id: string) => void
 export function createUnplugLater (context: BaseContext): UnplugLater {
   const trying = new Set<string>()
 
-  async function tryAgain (id: string): Promise<boolean> {
+  async function tryAgain (id: string): Promise<void> {
     const instance = context.instances.all().find((each) => each.id === id)
     // Whoever gives it a VM, or deletes it, sees to the TAP.
-    if (instance === undefined || instance.session !== undefined || instance.record.handle !== null || context.kept.find(id) !== undefined) return true
-    return await Promise.resolve(context.network?.unplug(id)).then(() => true, () => false)
+    if (instance === undefined || instance.session !== undefined || instance.record.handle !== null || context.kept.find(id) !== undefined) return
+    await context.network?.unplug(id)
   }
 
   return (id) => {
