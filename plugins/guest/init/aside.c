@@ -1,10 +1,10 @@
 // An emulator that has just loaded a memory image translates each piece of code when it comes to it, for all processors. So the process is started before the image is
 // captured, and a clone need not start it; and when its work is done it starts and ends another one, for what that takes is needed next, to start the program.
 #include "aside.h"
+#include "processors.h"
 #include "protocol.h"
 #include "warm-up.h"
 #include <errno.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,11 +16,6 @@ struct report {
 static aside_work *work;
 // A connection to the process that waits; -1: there is none.
 static int waiting = -1;
-
-static bool has_processors(void) {
-  cpu_set_t usable;
-  return sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) > 1;
-}
 
 static bool receive(int fd, void *into, size_t length) {
   for (size_t have = 0; have < length;) {
@@ -46,7 +41,7 @@ static _Noreturn void serve(int fd) {
 
 static int start(void) {
   int ends[2];
-  if (!has_processors() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return -1;
+  if (!processors_are_several() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return -1;
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);

@@ -3,13 +3,13 @@
 // An emulator that has just loaded a memory image translates each piece of code when it comes to it. What comes next, after a `run` or a `wake`, is the start of a process: so
 // one is started before, and another processor translates what starting and ending takes, while this program waits for the host or prepares what it was told to run.
 #include "warm-up.h"
+#include "processors.h"
 #include "spawn.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { STATUS = 3 };
@@ -17,7 +17,7 @@ enum { STATUS = 3 };
 static int self = -1;
 
 void warm_up_prepare(void) {
-  if (get_nprocs() > 1) self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+  if (processors_are_several()) self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 }
 
 void warm_up(void) {
