@@ -138,7 +138,7 @@ async function sleepAfterBoot (berth: Berth, shape: Shape, name: string, keep: K
   const id = await boot(berth, { name, argv, size: shape.size })
   await fill(berth, id, shape)
   // What the page cache takes for the image. Without this, most of the time is that of the host below this one.
-  if (shape.touchedBytes > 0) await touchHostMemory(shape.touchedBytes * 1.5)
+  if (shape.touchedBytes > 0) await touchHostMemory(shape.touchedBytes * 1.5, berth.server.folder)
   const began = performance.now()
   let over = false
   // On one processor the questions would take half of it.
