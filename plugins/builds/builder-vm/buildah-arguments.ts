@@ -14,8 +14,8 @@ export interface BuildPlan {
   readonly hasBases: boolean
   /** `path-in-guest:path-in-step` */
   readonly volumes: readonly string[]
-  /** path in the guest of the program that starts the containers of steps; absent: buildah's default */
-  readonly runtime?: string
+  /** path in the guest of the program that starts the containers of steps */
+  readonly runtime: string
 }
 
 /** Environment of each of them. */
@@ -29,7 +29,7 @@ export function buildArguments (plan: BuildPlan): string[] {
     '--format=docker', '--layers', '--force-rm', '--identity-label=false',
     // The VM isolates the whole build. A step gets the VM's network.
     '--isolation=oci', '--network=host',
-    ...runtime === undefined ? [] : [`--runtime=${runtime}`],
+    `--runtime=${runtime}`,
     // An older copy on a builder's disk is used when the registry does not answer.
     `--pull=${hasBases ? 'false' : 'true'}`,
     `--file=${dockerfile}`, `--tag=${BUILT}`,

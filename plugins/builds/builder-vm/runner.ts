@@ -22,6 +22,7 @@ import { lockfileHashes } from './lockfiles.ts'
 import { shareCache } from './share-cache.ts'
 import { searchedRegistries, type RegistriesView } from './registries.ts'
 import { sendSource } from './source.ts'
+import { STEP_RUNTIME, stepRuntime } from './step-runtime.ts'
 import { stepTrust } from './step-trust.ts'
 
 export interface RunnerDeps extends VmDeps {
@@ -107,7 +108,7 @@ async function buildInGuest (deps: RunnerDeps, work: Work, { dockerfile, channel
   const secrets = await placeSecrets(link, job.secrets)
   const isMediated = job.network.mode === 'egress' && job.network.egress !== undefined
   const trust = isMediated ? stepTrust(deps.guest.trustEnvironment({}, {})) : undefined
-  if (trust !== undefined) await putFile(link, trust.runtime.path, trust.runtime.script, 0o755)
+  await putFile(link, STEP_RUNTIME, stepRuntime(trust?.beforeCreate), 0o755)
   const client = createRegistryClient(channel, signal)
   let cacheFrom: string | undefined
   for (const repository of caches.read) cacheFrom ??= (await client.tags(repository)).length > 0 ? repository : undefined
@@ -117,7 +118,7 @@ async function buildInGuest (deps: RunnerDeps, work: Work, { dockerfile, channel
     secrets,
     hasBases: job.baseImageDigest !== undefined,
     volumes: trust?.volumes ?? [],
-    runtime: trust?.runtime.path,
+    runtime: STEP_RUNTIME,
     cacheFrom: cacheFrom === undefined ? undefined : `${host}/${cacheFrom}`,
     cacheTo: caches.write === undefined ? undefined : `${host}/${caches.write}`
   })

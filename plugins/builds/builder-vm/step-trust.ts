@@ -1,16 +1,13 @@
 // Lets the steps of a build trust the egress authority: by files in their /dev, and variables that name them. None of this gets into the image.
 import { basename } from 'node:path'
-import { MEMORY } from './guest-paths.ts'
 
 export interface StepTrust {
   /** `path-in-guest:path-in-step` */
   readonly volumes: readonly string[]
-  /** in the guest: a script that runs instead of the runtime to start a step's container */
-  readonly runtime: { readonly path: string, readonly script: string }
+  /** shell commands for ./step-runtime.ts */
+  readonly beforeCreate: string
 }
 
-const PATH = `${MEMORY}/berth-runtime`
-const RUNTIME = 'crun'
 /** Text that sed and JSON need not escape. */
 const PLAIN = /^[A-Za-z0-9_./-]+$/
 
@@ -23,16 +20,8 @@ export function stepTrust (variables: Readonly<Record<string, string>>): StepTru
   const inStep = (path: string): string => `/dev/${basename(path)}`
   const entries = Object.entries(variables).filter(([name, path]) => PLAIN.test(name) && PLAIN.test(path))
   const added = entries.map(([name, path]) => `"${name}=${inStep(path)}",`).join('')
-  const script = [
-    '#!/bin/sh',
-    'for word in "$@"; do',
-    '  case "$before" in --bundle|-b) bundle=$word ;; esac',
-    '  [ "$word" = create ] && creates=1',
-    '  before=$word',
-    'done',
-    `if [ -n "$creates" ] && [ -n "$bundle" ]; then sed -i '0,/"env":\\[/s##"env":[${added}#' "$bundle/config.json" || exit 1; fi`,
-    `exec ${RUNTIME} "$@"`,
-    ''
-  ].join('\n')
-  return { volumes: [...new Set(entries.map(([, path]) => path))].map((path) => `${path}:${inStep(path)}`), runtime: { path: PATH, script } }
+  return {
+    volumes: [...new Set(entries.map(([, path]) => path))].map((path) => `${path}:${inStep(path)}`),
+    beforeCreate: `sed -i '0,/"env":\\[/s##"env":[${added}#' "$bundle/config.json"`
+  }
 }

@@ -139,7 +139,7 @@ async function outOfMemory (t: Test): Promise<void> {
 }
 
 async function timesOut (t: Test): Promise<void> {
-  // Enough for its step to begin on a host as busy as this one is. buildah keeps an emulated processor busy for as long as a step runs, also one that sleeps: measured, 95 % of it.
+  // Enough for its step to begin on a host as busy as this one is.
   const seconds = Math.ceil(Math.max(40, 4 * failedAfterSeconds))
   const build = await scene.build({ Dockerfile: 'FROM bases/tcc\nRUN echo waiting for nothing && sleep 1000\n' }, { ...onBuilder, timeout_seconds: String(seconds) })
   t.equal(build.status, 'failed')

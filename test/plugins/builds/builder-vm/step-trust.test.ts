@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
+import { stepRuntime } from '../../../../plugins/builds/builder-vm/step-runtime.ts'
 import { stepTrust } from '../../../../plugins/builds/builder-vm/step-trust.ts'
 
 const VARIABLES = { SSL_CERT_FILE: '/etc/ssl/certs/berth-ca-bundle.crt', PIP_CERT: '/etc/ssl/certs/berth-ca-bundle.crt', NODE_EXTRA_CA_CERTS: '/usr/local/share/ca-certificates/berth-egress.crt' }
@@ -14,7 +15,7 @@ async function call (t: Test, argv: (bundle: string) => readonly string[], proce
   await writeFile(join(folder, 'bin/crun'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 })
   await writeFile(join(folder, 'bundle/config.json'), JSON.stringify({ ociVersion: '1.0.2', process, root: { env: 'not this' } }))
   const script = join(folder, 'runtime')
-  await writeFile(script, stepTrust(VARIABLES).runtime.script, { mode: 0o755 })
+  await writeFile(script, stepRuntime(stepTrust(VARIABLES).beforeCreate), { mode: 0o755 })
   await mkdir(join(folder, 'bundle'), { recursive: true })
   const { stdout } = await commands.run(script, argv(join(folder, 'bundle')), { env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` } })
   return { stdout, process: JSON.parse(await readFile(join(folder, 'bundle/config.json'), 'utf8')).process }
