@@ -12,8 +12,8 @@ export async function seedSystem (cache: string, dataDir: string): Promise<void>
   for (const version of await versionsIn(cache)) await copyWhole(join(cache, version), join(dataDir, 'system'), version)
 }
 
-/** The results of a server's probes of this host's VMM by saving and restoring VMs. The next server reuses them, and probes again when they do not apply. */
-const PROOFS = ['imaging.json', 'private.json'].map((name) => join('hypervisor-qemu', name))
+/** The results of a server's probes of this host's VMMs by saving and restoring VMs. The next server reuses them, and probes again when they do not apply. */
+const PROOFS = ['hypervisor-qemu', 'hypervisor-qemu-microvm'].flatMap((plugin) => ['imaging.json', 'private.json'].map((name) => join(plugin, name)))
 
 /** Puts the known probe results into a new data folder. */
 export async function seedProof (cache: string, dataDir: string): Promise<void> {

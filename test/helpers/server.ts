@@ -33,9 +33,6 @@ const usesTemplates = process.env['BERTH_TEST_KVM'] === undefined
 /** For tests of boots. */
 export const withoutTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: false } } } } }
 
-/** For files that create many VMs of one shape: the first one boots, the others are copies of one that has booted, at a fraction of its processor time. */
-export const withTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } }
-
 /** Starts a server; the end of the test ends it with everything that it started, and complains of what an orderly end left behind. */
 export async function startTestServer (t: Test, options: Partial<ServerOptions> = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))

@@ -3,9 +3,9 @@ import t from 'tap'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, createShell, follow, runToEnd, waitFor } from '../helpers/machine.ts'
 import { compileProgram } from '../helpers/program.ts'
-import { startTestServer, withTemplates } from '../helpers/server.ts'
+import { startTestServer } from '../helpers/server.ts'
 
-const server = await startTestServer(t, withTemplates)
+const server = await startTestServer(t)
 const hog = await compileProgram(t.testdir(), 'hog', `
   #include <stdlib.h>
   #include <string.h>

@@ -4,10 +4,10 @@ import t from 'tap'
 import { busyboxImage, busyboxLayer, makeImage, push } from '../helpers/images.ts'
 import { createMachine, runScript, runToEnd } from '../helpers/machine.ts'
 import { compileProgram } from '../helpers/program.ts'
-import { startTestServer, withTemplates } from '../helpers/server.ts'
+import { startTestServer } from '../helpers/server.ts'
 import type { TarEntry } from '../helpers/tar.ts'
 
-const server = await startTestServer(t, withTemplates)
+const server = await startTestServer(t)
 
 t.test('an image of one static binary, without a shell, boots', async (t) => {
   const program = await compileProgram(t.testdir(), 'hello', `

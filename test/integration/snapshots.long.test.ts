@@ -7,11 +7,11 @@ import { look as lookAt, shell, startCounter, type Seen } from '../helpers/count
 import { failureOf } from '../helpers/failure.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { waitFor } from '../helpers/machine.ts'
-import { startTestServer, withTemplates } from '../helpers/server.ts'
+import { startTestServer } from '../helpers/server.ts'
 import { compressed } from '../helpers/snapshots.ts'
 import { eventually } from '../helpers/eventually.ts'
 
-const server = await startTestServer(t, withTemplates)
+const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'snapshots/busybox:latest')
 const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
 const read = async (id: string, path: string): Promise<string> => (await shell(server, id, `cat ${path} 2>/dev/null || echo none`)).trim()

@@ -6,7 +6,7 @@ import { DELETED } from '../../setup/structure/deleted.ts'
 import { shell } from '../helpers/counter.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
-import { startTestServer, withTemplates, type TestServer } from '../helpers/server.ts'
+import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { tar } from '../helpers/tar.ts'
 import { vmmOf } from '../helpers/vmm.ts'
 
@@ -25,7 +25,7 @@ async function refusal (work: Promise<unknown>): Promise<{ status: number, code:
 }
 
 t.setTimeout(1_400_000)
-const server = await startTestServer(t, withTemplates)
+const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'volumes/busybox:latest')
 
 async function running (server: TestServer, name: string, volumes: Array<{ volume_id: string, mount_path: string, readonly?: boolean, overlay?: boolean, overlay_size?: string }> = []): Promise<string> {

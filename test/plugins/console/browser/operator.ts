@@ -5,7 +5,7 @@ import { createHostCommands } from '../../../../core/process/run.ts'
 import { missingPrivileges } from '../../../../plugins/networking/privileges.ts'
 import { noBrowser, openPage, type Page } from '../../../helpers/browser.ts'
 import { busyboxImage, push } from '../../../helpers/images.ts'
-import { startTestServer, withTemplates, type TestServer } from '../../../helpers/server.ts'
+import { startTestServer, type TestServer } from '../../../helpers/server.ts'
 
 /** How long a machine may take to do what a button says. */
 export const PATIENCE = { timeout: 120_000 }
@@ -27,7 +27,7 @@ export function cannot (): string | false {
 export async function startOperator (t: Test, plugins: Readonly<Record<string, { readonly enabled?: boolean, readonly config?: Readonly<Record<string, unknown>> }>> = {}): Promise<Operator> {
   await createHostCommands().run('ip', ['link', 'set', 'lo', 'up'])
   const networking = { config: { uplink: 'none', namespace: `berth-test-${randomBytes(4).toString('hex')}`, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } }
-  const server = await startTestServer(t, { plugins: { ...withTemplates.plugins, networking, ...plugins } })
+  const server = await startTestServer(t, { plugins: { networking, ...plugins } })
   const image = await push(server, await busyboxImage(), 'console/shell:latest')
   return { server, image, ...await openPage(t) }
 }
