@@ -66,8 +66,7 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   await mkdir(dataDir, { recursive: true })
   // Machines run as users of their own, who must reach their disks.
   await chmod(folder, 0o711)
-  await seedSystem(systemCache, dataDir)
-  await seedProof(cacheFolder, dataDir)
+  await seedDataFolder(dataDir)
   const key = await privateKey(join(folder, 'key'))
   const configFile = join(folder, 'berth.yaml')
   await writeFile(configFile, JSON.stringify(configuration(options, dataDir), undefined, 2))
@@ -108,6 +107,12 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
     await end()
     throw error
   }
+}
+
+/** Gives a new data folder what servers of this checkout have made and found out before: the guests' system, and whether VMs can be saved. */
+export async function seedDataFolder (dataDir: string): Promise<void> {
+  await seedSystem(systemCache, dataDir)
+  await seedProof(cacheFolder, dataDir)
 }
 
 /** Tells servers that are started from now on what this one has found out about its VMM. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { buildApp, type App } from '../../core/app.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
+import { seedDataFolder } from '../../setup/server/process.ts'
 import { DELETED, skipWithout, withoutDeleted } from '../../setup/structure/deleted.ts'
 
 const ADMIN_KEY = 'an-admin-key-for-this-test'
@@ -15,6 +16,7 @@ async function serverWithout (t: Test, ...off: readonly string[]): Promise<App> 
   const folder = await mkdtemp(join(tmpdir(), 'berth-off-'))
   await chmod(folder, 0o711)
   t.teardown(() => rm(folder, { recursive: true }))
+  await seedDataFolder(join(folder, 'data'))
   const errors: string[] = []
   const disabled = withoutDeleted(Object.fromEntries(off.map((id) => [id, { enabled: false }])))
   const app = await buildApp({
