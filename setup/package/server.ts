@@ -16,7 +16,7 @@ async function packServer (folder: string): Promise<string> {
   const work = await mkdtemp(join(folder, '.berth-pack-'))
   try {
     const staged = join(work, 'berth')
-    await stageFiles(staged)
+    await stageFiles(staged, true)
     const packages = await productionPackages(packageRoot)
     const manifest = serverManifest(JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8')), await peersOf(staged, packages))
     await writeFile(join(staged, 'package.json'), JSON.stringify(manifest, undefined, 2))

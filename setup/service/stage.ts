@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { copyInto } from './copy.ts'
+import { isNeeded } from './package-files.ts'
 import { PROGRAM, RECORD } from './places.ts'
 import { productionPackages } from './production.ts'
 import type { InstallRecord } from './record.ts'
@@ -21,14 +22,17 @@ exec ${PROGRAM}/bin/node ${PROGRAM}/dist/cli/main.js "$@"
 `
 
 export async function stageProgram (folder: string, node: string, record: InstallRecord): Promise<void> {
-  await stageFiles(folder)
+  await stageFiles(folder, false)
   await placeNode(folder, node)
   await writeWhole(join(folder, 'bin/berth'), WRAPPER, 0o755)
   await writeWhole(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`, 0o644)
 }
 
-/** Copies the server, the proxy and the command with the packages that they need, and their documents. `folder` must not exist yet. */
-export async function stageFiles (folder: string): Promise<void> {
+/**
+ * Copies the server, the proxy and the command with the packages that they need, and their documents. `folder` must not exist yet.
+ * @param withTypes whether plugins are compiled against the copy
+ */
+export async function stageFiles (folder: string, withTypes: boolean): Promise<void> {
   await mkdir(folder, { mode: 0o755 })
   await chmod(folder, 0o755)
   for (const part of COMPILED_PARTS) {
@@ -38,17 +42,10 @@ export async function stageFiles (folder: string): Promise<void> {
   }
   if (existsSync(join(COMPILED, BUNDLED))) copyInto(join(COMPILED, BUNDLED), join(folder, 'dist', BUNDLED))
   for (const path of await productionPackages(packageRoot)) {
-    // Packages inside a package have entries of their own in the list.
     const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))
-    copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !inner.endsWith('.map') && !(isCompiled && isForCompiling(inner)))
+    copyInto(join(packageRoot, path), join(folder, path), inner => isNeeded(inner, { withTypes, isCompiled }))
   }
   for (const path of [...DOCUMENTS, ...await pluginDocuments()]) copyInto(join(packageRoot, path), join(folder, path))
-}
-
-/** For a package with a native module: what was only needed to compile it, and intermediate files beside the module. */
-function isForCompiling (path: string): boolean {
-  if (path.startsWith('build/')) return path !== 'build/Release' && !/^build\/Release\/[^/]*\.node$/.test(path)
-  return ['binding.gyp', 'src', 'deps'].includes(path)
 }
 
 async function pluginDocuments (): Promise<string[]> {
