@@ -9,7 +9,7 @@ import { skipFile } from '../helpers/skip-file.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
 await skipFile(skipWithout('snapshots', 'volumes'))
-const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
+const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
 const file = join(t.testdir(), 'compose.yaml')
 

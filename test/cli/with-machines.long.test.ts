@@ -10,7 +10,7 @@ import { startUpstreamRegistry } from '../helpers/upstream-registry.ts'
 import { berth as plain, mainFile, type Ended } from './berth.ts'
 import { openTerminal } from './terminal.ts'
 
-const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
+const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
 const env = { BERTH_URL: server.url, BERTH_TOKEN: server.key }
 const SMALL = ['--size', '128MB', '--vcpus', '1', '--overlay-size', '256MB']
