@@ -1,4 +1,4 @@
-// Which files of an npm package an installation needs: not what its authors work with, nor its documents, which are a third of all files.
+// Which files of an npm package an installation needs: not what its authors work with, nor documents, a fifth of all files; and its types, a quarter, only where plugins are compiled.
 
 /** at the top of a package */
 const FOR_AUTHORS = ['test', 'tests', '__tests__', 'doc', 'docs', 'bench', 'benchmark', 'benchmarks', 'example', 'examples', '.github']
