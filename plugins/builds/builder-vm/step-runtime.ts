@@ -6,8 +6,8 @@ export const STEP_RUNTIME = `${MEMORY}/berth-runtime`
 const RUNTIME = 'crun'
 
 /**
- * While a step runs, buildah asks ten times a second in what state its container is, and nothing else (waiting for the end in runUsingRuntime, 1.28 to 1.39); each of these starts of crun takes about as long as that
- * where processors are emulated, so half of a build's processor was lost. Here the answer about a container that runs comes when it has ended.
+ * While a step runs, buildah (1.28 to 1.39) starts the runtime ten times a second to ask for the state of the step's container. Where processors are emulated, such a start takes about as long as that, so a step had
+ * half of its processor. Here the answer about a container that runs comes when it has ended.
  * @param beforeCreate shell commands before a container is created from the folder `$bundle`
  */
 export function stepRuntime (beforeCreate?: string): string {
