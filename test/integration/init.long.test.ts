@@ -174,7 +174,6 @@ async function ends (t: Test, id: string): Promise<void> {
     await shell(server, id, `${command} || true`).catch(() => '')
     t.match(await waitFor(server, id, 'Stopped'), { exit_code: word === 'Exit' ? 7 : 0 }, command)
     t.match((await lines(server, id)).slice(-6).join('\n'), new RegExp(word))
-    if (word === 'Exit') break
     await server.sdk.instances.start(id, {})
     await waitFor(server, id, 'Running')
     t.equal(await isRunning(id), 'running\n')
