@@ -50,8 +50,6 @@ export class Egress implements EgressService {
   #isAdopted = false
   /** where no guest may send, as last read */
   #denied: readonly string[] | undefined
-  /** the same, as the proxy has last taken it. What was read for something else, or for a revision that never arrived, must not pass for that. */
-  #taken: readonly string[] | undefined
 
   constructor (options: EgressOptions) {
     this.#options = options
@@ -61,8 +59,8 @@ export class Egress implements EgressService {
       denied: async () => await this.#deniedNow(),
       nextRevision: async (above) => await repository.nextRevision(above),
       tracing: () => tracing.maker === undefined ? undefined : { passTraceparent: config.passTraceparent },
-      put: async (revision) => { await client.put(revision); this.#taken = revision.denied },
-      patch: async (change) => { await client.patch(change); this.#taken = change.denied ?? this.#taken },
+      put: async (revision) => { await client.put(revision) },
+      patch: async (change) => { await client.patch(change) },
       log,
       onPush: options.onPush,
       onFailure: () => { this.#keeper.doubt() }
@@ -103,7 +101,7 @@ export class Egress implements EgressService {
 
   /** Checks whether the host's addresses have changed; no guest may reach them. */
   async checkDenied (): Promise<void> {
-    if ((await this.#deniedNow()).join() !== (this.#taken?.join() ?? '')) this.#pusher.request()
+    if (!this.#pusher.denies(await this.#deniedNow())) this.#pusher.request()
   }
 
   prepare (request: EgressRequest): EgressSpec {

@@ -63,16 +63,21 @@ function dialAddress (address: string, timeoutMs: number, target: Target, option
       reject(error instanceof Refusal ? error : new Refusal(codeOf(error, connected), { cause: error }))
       socket.destroy()
     }
-    socket.once('connect', () => {
-      connected = true
-      // The kernel says which address was reached: whatever happened on the way, nothing is sent to an address that was not vetted.
+    /** The kernel says which address was reached: whatever happened on the way, nothing is sent to an address that may not be dialled. */
+    const vetReached = (): boolean => {
       const refusal = services.vet(socket.remoteAddress ?? '')
       if (refusal !== undefined) fail(new Refusal(refusal))
+      return refusal === undefined
+    }
+    socket.once('connect', () => {
+      connected = true
+      vetReached()
     })
     socket.on('error', fail)
     socket.once('close', () => fail(new Refusal(connected ? 'upstream_tls' : 'connect_failed')))
     socket.once(target.secure ? 'secureConnect' : 'connect', () => {
-      if (socket.destroyed) return
+      // The rules may have changed during the handshake.
+      if (socket.destroyed || !vetReached()) return
       clearTimeout(timer)
       services.counters.originConnections++
       resolve(socket)

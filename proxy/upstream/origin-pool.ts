@@ -28,6 +28,14 @@ export class OriginPool {
     for (const [key, origin] of this.#origins) if (origin.active === 0 && nowMs - origin.usedMs > this.#services.limits.originIdleMs) this.#drop(key, origin)
   }
 
+  /** Other addresses may be dialled from now on: no request that begins later uses a connection of before. */
+  vetAnew (): void {
+    for (const [key, origin] of this.#origins) {
+      if (origin.active === 0) this.#drop(key, origin)
+      else origin.vetAnew()
+    }
+  }
+
   close (): void {
     for (const [key, origin] of this.#origins) this.#drop(key, origin)
   }

@@ -49,6 +49,14 @@ export class Origin {
     this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => fail(call, error))
   }
 
+  /** What is open was vetted by other rules: requests that are under way keep their connection, and every later one gets one that is vetted now. */
+  vetAnew (): void {
+    this.#addresses = undefined
+    this.http1.retire()
+    this.http2.retire()
+    this.#spare?.destroy()
+  }
+
   close (): void {
     this.closed = true
     this.http1.close()

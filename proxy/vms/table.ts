@@ -106,8 +106,8 @@ export class VmTable {
     this.#denied = ranges
     if (text === this.#deniedText) return
     this.#deniedText = text
-    // Open connections were vetted by other rules, so unused ones are closed. One in use stays connected to the previous owner of its address.
-    forEachApart(this.#byAddress.values(), vm => vm.origins.closeIdle(Number.POSITIVE_INFINITY), this.#onFault)
+    // Open connections were vetted by other rules. One in use stays connected to the previous owner of its address until its request has ended.
+    forEachApart(this.#byAddress.values(), vm => vm.origins.vetAnew(), this.#onFault)
   }
 
   /** Ends all leaving VMs, each time: a revision is not in force as long as a VM that it does not name can still do something. */

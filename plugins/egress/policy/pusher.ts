@@ -91,6 +91,11 @@ export class Pusher {
     this.#told.touch(instanceId)
   }
 
+  /** Whether these addresses, and no others, are denied by what the proxy has taken. */
+  denies (denied: readonly string[]): boolean {
+    return this.#told.denies(denied)
+  }
+
   /** Something has changed; it is pushed as soon as that is possible. */
   request (): void {
     this.#wanted++

@@ -56,7 +56,12 @@ export class Told {
       else if (known.has(id)) gone.push(id)
     }
     this.#changed.clear()
-    return { base, revision, ...denied.join() === this.#denied ? {} : { denied }, vms, gone }
+    return { base, revision, ...this.denies(denied) ? {} : { denied }, vms, gone }
+  }
+
+  /** Whether these addresses, and no others, are denied by what the proxy has taken: what was read for a message that never arrived does not count. */
+  denies (denied: readonly string[]): boolean {
+    return denied.join() === this.#denied
   }
 
   /** The proxy enforces it. */
