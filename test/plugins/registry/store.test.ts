@@ -5,6 +5,7 @@ import { readdir, readlink, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
@@ -13,6 +14,7 @@ import { Store } from '../../../plugins/registry/store.ts'
 import { KEY, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
+const PROGRAM = fileURLToPath(new URL('programs/store.js', import.meta.url))
 const log = pino({ level: 'silent' })
 const commands = createHostCommands()
 const processes = createProcessRegister()
@@ -102,16 +104,10 @@ t.test('one that an earlier server left is ended at the start, and a stranger wi
 
 t.test('it ends when the server is killed', async (t) => {
   const folder = join(await temporaryFolder(t), 'registry')
-  const program = `
-    import { Store } from ${JSON.stringify(new URL('../../../plugins/registry/store.js', import.meta.url).href)}
-    import { createHostCommands } from ${JSON.stringify(new URL('../../../core/process/run.js', import.meta.url).href)}
-    import pino from 'pino'
-    const store = new Store({ folder: ${JSON.stringify(folder)}, log: pino({ level: 'silent' }), commands: createHostCommands() })
-    await store.start(new AbortController().signal)
-    console.log('up')`
-  const server = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, [PROGRAM, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => { server.kill('SIGKILL') })
-  await once(server.stdout, 'data')
+  const [said] = await once(server.stdout, 'data')
+  t.equal(String(said), 'up\n')
   const identity = JSON.parse(await readFile(join(folder, 'run/process.json'), 'utf8'))
   t.ok(isAlive(identity))
   server.kill('SIGKILL')
