@@ -78,9 +78,9 @@ export async function openPage (t: Test): Promise<Watched> {
 
 /** What axe finds wrong on the page as it is. */
 export async function accessibilityFaults (page: Page): Promise<string[]> {
-  const axe = await readFile(load.resolve('axe-core/axe.min.js'), 'utf8')
+  // It stays until the page is loaded anew.
+  if (!await page.evaluate<boolean>('"axe" in window')) await page.evaluate(await readFile(load.resolve('axe-core/axe.min.js'), 'utf8'))
   return await page.evaluate<string[]>(`(async () => {
-    ${axe};
     const { violations } = await axe.run(document, { resultTypes: ['violations'] })
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ' ' + failureSummary))
   })()`)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
 import { fetchPackages } from '../../plugins/guest/system/headers-files.ts'
-import { resolvePackage } from '../../plugins/guest/system/kernel-package.ts'
+import { knownPackage } from '../../plugins/guest/system/known-package.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
 
 /**
@@ -33,6 +33,7 @@ export async function runIsolated (file: URL, fetch: () => Promise<unknown> = as
 export async function fetchKernel (): Promise<void> {
   const commands = createHostCommands()
   const signal = AbortSignal.timeout(300_000)
-  const { name, version } = await resolvePackage(commands, 'linux-image-cloud-amd64', signal)
-  await fetchPackages(commands, `${name}=${version}`, join(packageRoot, '.cache/packages'), signal)
+  const cache = join(packageRoot, '.cache/packages')
+  const { name, version } = await knownPackage(commands, 'linux-image-cloud-amd64', cache, signal)
+  await fetchPackages(commands, `${name}=${version}`, cache, signal)
 }

@@ -3,7 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelHeadersUnavailable } from '../errors.ts'
-import { downloadKernel, downloadPackage, resolvePackage } from './kernel-package.ts'
+import { downloadKernel, downloadPackage } from './kernel-package.ts'
+import { knownPackage } from './known-package.ts'
 import { readRelations, type PackageRelation } from './package-relations.ts'
 
 /** Puts the files below a folder, at their paths in a root file system. */
@@ -28,7 +29,7 @@ export async function fetchPackages (commands: HostCommands, identity: string, c
   const { stdout } = await commands.run('dpkg-deb', ['--field', file, 'Depends'], { signal })
   const files = [file, ...await downloadKernel(commands, { name, version }, cache, signal)]
   for (const wanted of neededPackages(stdout)) {
-    const found = wanted.version === undefined ? await resolvePackage(commands, wanted.name, signal) : { name: wanted.name, version: wanted.version }
+    const found = wanted.version === undefined ? await knownPackage(commands, wanted.name, cache, signal) : { name: wanted.name, version: wanted.version }
     files.push(await downloadPackage(commands, found, cache, signal))
   }
   return files

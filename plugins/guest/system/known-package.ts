@@ -1,4 +1,4 @@
-// Keeps apt's answer about a package until the files behind it change. Where apt keeps no index of its lists, as in containers, each query takes it half a
+// Keeps apt's answers about packages until the files behind it change. Where apt keeps no index of its lists, as in containers, each query takes it half a
 // second of processor time, and the first VM of a server waits for that.
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, stat } from 'node:fs/promises'
@@ -13,19 +13,22 @@ import { resolvePackage, type PackageVersion } from './kernel-package.ts'
 
 /** apt's lists, its sources and preferences, and what is installed */
 const SOURCES = ['/var/lib/apt/lists', '/etc/apt', '/var/lib/dpkg/status']
-const Note = Type.Object({ sources: Type.String(), asked: Type.String(), name: Type.String(), version: Type.String() })
+/** by the name that apt was asked for */
+const Note = Type.Object({ sources: Type.String(), packages: Type.Record(Type.String(), Type.Object({ name: Type.String(), version: Type.String() })) })
 
-/** As `resolvePackage`. @param cache the folder of packages, which also has this answer */
+/** As `resolvePackage`. @param cache the folder of packages, which also has these answers */
 export async function knownPackage (commands: HostCommands, asked: string, cache: string, signal?: AbortSignal, places: readonly string[] = SOURCES): Promise<PackageVersion> {
-  const file = join(cache, '.known-kernel.json')
+  const file = join(cache, '.known-packages.json')
   const sources = await stateOf(places)
   const note = parsed(await readIfThere(file))
-  if (Value.Check(Note, note) && note.sources === sources && note.asked === asked) return { name: note.name, version: note.version }
+  const packages = Value.Check(Note, note) && note.sources === sources ? note.packages : {}
+  const known = Object.hasOwn(packages, asked) ? packages[asked] : undefined
+  if (known !== undefined) return known
   const found = await resolvePackage(commands, asked, signal)
   // The lists may have been updated meanwhile, by us or by others: then the next call asks again.
   if (await stateOf(places) === sources) {
     await mkdir(cache, { recursive: true })
-    await writeFileDurably(file, JSON.stringify({ sources, asked, ...found }))
+    await writeFileDurably(file, JSON.stringify({ sources, packages: { ...packages, [asked]: found } }))
   }
   return found
 }

@@ -1,5 +1,4 @@
 // Looks at one page as a person, a screen reader and a tester would: in two colours and three widths, with axe, and for markup that came from outside.
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { packageRoot } from '../../../../core/package-root.ts'
@@ -7,8 +6,8 @@ import { DELETED } from '../../../../setup/structure/deleted.ts'
 import { accessibilityFaults, type Page } from '../../../helpers/browser.ts'
 import { goTo, PATIENCE, type Operator } from './operator.ts'
 
-/** The pictures of the last run stay here, one for each page, colour and width. */
-const PICTURES = join(packageRoot, '.cache/console-pictures')
+/** `BERTH_PICTURES` names the folder for one picture of each page, colour and width. For people: without it none is made, since painting them takes most of a run's time. */
+const PICTURES = process.env['BERTH_PICTURES']
 const WIDTHS = [{ width: 360, height: 800 }, { width: 1440, height: 900 }, { width: 3840, height: 2160 }] as const
 
 interface PageView {
@@ -29,17 +28,17 @@ interface OpenView { readonly isOpen: true, readonly name: string }
 
 export async function look (t: Test, operator: Operator, view: PageView | OpenView): Promise<void> {
   const { page, complaints } = operator
-  await mkdir(PICTURES, { recursive: true })
   if (!('isOpen' in view)) await open(operator, view)
   const name = 'isOpen' in view ? view.name : view.name ?? view.place
   for (const colorScheme of ['light', 'dark'] as const) {
     // Half-way from one colour to the other nothing has enough contrast.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     t.same(await accessibilityFaults(page), [], `${name}, ${colorScheme}`)
-    for (const size of WIDTHS) {
+    // What fits does so in either colour.
+    for (const size of colorScheme === 'light' || PICTURES !== undefined ? WIDTHS : []) {
       await page.setViewportSize(size)
       t.ok(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth'), `${name} fits into ${size.width} pixels`)
-      await page.screenshot({ path: join(PICTURES, `${name.replaceAll('/', '-')}-${colorScheme}-${size.width}.png`) })
+      if (PICTURES !== undefined) await page.screenshot({ path: join(packageRoot, PICTURES, `${name.replaceAll('/', '-')}-${colorScheme}-${size.width}.png`) })
     }
     await page.setViewportSize(WIDTHS[1])
   }

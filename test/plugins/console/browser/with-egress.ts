@@ -1,6 +1,5 @@
 // The way out of real VMs to a real origin over TLS, as an operator sees it: who called, what was decided, whose credential went in. The README's pictures are made of it:
-// BERTH_PICTURES names the folder, `npm run pictures` the one where they are kept.
-import { mkdir } from 'node:fs/promises'
+// BERTH_PICTURES names the folder, which `npm run pictures` does with the one where they are kept.
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../../../core/package-root.ts'
@@ -9,7 +8,7 @@ import { API, OTHER } from '../../../integration/egress-enforcement/far/contract
 import { addGuest, fetchFrom, mediated, SECRET, setScene, type Scene } from '../../../integration/egress-enforcement/scene.ts'
 import { cannot, goTo, logIn, PATIENCE } from './operator.ts'
 
-const FOLDER = join(packageRoot, process.env['BERTH_PICTURES'] ?? '.cache/console-pictures')
+const FOLDER = process.env['BERTH_PICTURES']
 const reason = cannot()
 
 if (reason === false) await t.test('an operator sees who called out with whose credential', { timeout: 600_000 }, work)
@@ -52,7 +51,7 @@ async function call (scene: Scene): Promise<void> {
 }
 
 async function picture (page: Page, name: string): Promise<void> {
-  await mkdir(FOLDER, { recursive: true })
+  if (FOLDER === undefined) return
   await page.setViewportSize({ width: 1600, height: 440 })
-  await page.screenshot({ path: join(FOLDER, `${name}.png`) })
+  await page.screenshot({ path: join(packageRoot, FOLDER, `${name}.png`) })
 }

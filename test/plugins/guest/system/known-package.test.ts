@@ -24,12 +24,14 @@ function scene (t: Test, during: (folder: string) => Promise<void> = async () =>
 t.test('apt is asked once for as long as its lists stay as they are', async (t) => {
   const { lists, asked, ask } = scene(t)
   t.same([await ask(), await ask()], [{ name: 'linux-image-1', version: '1' }, { name: 'linux-image-1', version: '1' }])
-  t.same(await ask('linux-image-y'), { name: 'linux-image-2', version: '2' }, 'for another package it is asked')
+  t.same([await ask('linux-image-y'), await ask('linux-image-y')], [{ name: 'linux-image-2', version: '2' }, { name: 'linux-image-2', version: '2' }], 'for another package it is asked')
+  t.same(await ask(), { name: 'linux-image-1', version: '1' }, 'and the answer about the first one stays')
+  t.same(await ask('__proto__'), { name: 'linux-image-3', version: '3' }, 'under any name')
   await utimes(join(lists, 'one'), 1, 1)
-  t.same(await ask('linux-image-y'), { name: 'linux-image-3', version: '3' }, 'and again when a list is another')
+  t.same(await ask('linux-image-y'), { name: 'linux-image-4', version: '4' }, 'and again when a list is another')
   await writeFile(join(lists, 'two'), '')
   await ask('linux-image-y')
-  t.equal(asked(), 4, 'and when there is one more')
+  t.equal(asked(), 5, 'and when there is one more')
 })
 
 t.test('what it said while its lists changed is not kept', async (t) => {
@@ -43,9 +45,9 @@ t.test('what it said while its lists changed is not kept', async (t) => {
 t.test('a note that is damaged is not believed', async (t) => {
   const { cache, asked, ask } = scene(t)
   await ask()
-  for (const text of ['', '{', '{"sources":1}']) {
-    await writeFile(join(cache, '.known-kernel.json'), text)
+  for (const text of ['', '{', '{"sources":1}', '{"sources":"","packages":{"linux-image-x":1}}']) {
+    await writeFile(join(cache, '.known-packages.json'), text)
     await ask()
   }
-  t.equal(asked(), 4)
+  t.equal(asked(), 5)
 })
