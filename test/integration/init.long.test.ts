@@ -13,6 +13,7 @@ import { startCommand } from '../helpers/exec.ts'
 import { busyboxImage, imageReady, push } from '../helpers/images.ts'
 import { createMachine, follow, lines, waitFor } from '../helpers/machine.ts'
 import { pushLayout, writeLayout } from '../helpers/oci.ts'
+import { shareOfCommit } from '../helpers/share-of-commit.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { tar } from '../helpers/tar.ts'
 
@@ -39,9 +40,15 @@ t.setTimeout(2 * TEST_MS)
 const server = await startTestServer(t, { plugins: { instances: { config: { stopGrace: '2m' } } } })
 const config = { baseURL: server.url, apiKey: server.key }
 
-await t.test('systemd of Debian', { timeout: TEST_MS, skip: noDebianSystem() }, systemd)
-await t.test('the init of System V', { timeout: TEST_MS, skip: noDebianSystem() }, systemV)
-await t.test('the init of busybox', { timeout: TEST_MS }, busybox)
+// A commit tries systemd, or the two small ones: each boots several times, and has its Debian set up before.
+const inits: ReadonlyArray<() => Promise<unknown>> = [
+  async () => await t.test('systemd of Debian', { timeout: TEST_MS, skip: noDebianSystem() }, systemd),
+  async () => {
+    await t.test('the init of System V', { timeout: TEST_MS, skip: noDebianSystem() }, systemV)
+    await t.test('the init of busybox', { timeout: TEST_MS }, busybox)
+  }
+]
+for (const run of shareOfCommit(inits, 2)) await run()
 
 /** Nothing is masked and nothing is left out of what debootstrap sets up. */
 async function debianImage (name: string, packages: readonly string[], own: Buffer): Promise<string> {
