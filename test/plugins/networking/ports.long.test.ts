@@ -5,6 +5,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import { tapOf } from '../../../plugins/networking/names.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
+import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts'
 import { createWorld, PLACES, skipReason, type World } from './world.ts'
 
 const skip = skipReason()
@@ -115,12 +116,16 @@ function killedAfter (world: World, steps: number): { commands: HostCommands, ki
   }
 }
 
-/** Runs `work` against a server that is killed at each of its steps in turn, then lets the next server judge. */
+/** of the steps; a commit plays one part, and the run without a kill */
+const PARTS = 4
+
+/** Runs `work` against a server that is killed at each of its steps in turn, then lets the next server judge. The first step that was not there any more. */
 async function atEachStep (t: Test, world: World, prepare: (network: Networking) => Promise<void>, work: (network: Networking) => Promise<void>, judge: (network: Networking, step: number) => Promise<void>): Promise<number> {
-  for (let step = 0; ; step++) {
-    const first = await world.open()
-    await prepare(first)
-    await world.abandon(first)
+  const [first, each] = playsWholeTables ? [0, 1] : [partOfCommit(PARTS), PARTS]
+  for (let step = first; ; step += each) {
+    const before = await world.open()
+    await prepare(before)
+    await world.abandon(before)
     const dying = killedAfter(world, Number.MAX_SAFE_INTEGER)
     const second = await world.open({}, 'host-a', dying.commands)
     const opened = dying.used()
