@@ -83,6 +83,7 @@ async function throughSpawner ({ file, args, folder, environment, files = [] }: 
     started (started) {
       identity = readIdentity(started)
       begin(identity)
+      return identity !== undefined
     },
     ended (exitCode, signal) { end(signal ?? `exit code ${exitCode}`) },
     failed (error) {

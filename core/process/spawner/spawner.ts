@@ -20,8 +20,8 @@ const outside = AsyncLocalStorage.snapshot()
 export interface Watcher {
   stdout? (piece: Buffer): void
   stderr? (piece: Buffer): void
-  /** only of a process in the background, which has a log in place of the two above */
-  started? (pid: number): void
+  /** Only of a process in the background, which has a log in place of the two above. Gives whether it runs: this process waits for the end of one that is over already, and that comes next. */
+  started? (pid: number): boolean
   /** One of the two is not null. */
   ended (exitCode: number | null, signal: string | null): void
   /** It was not started (`code` is the system's), or the spawner has ended, and with it all but what is in the background. */
@@ -35,7 +35,7 @@ export interface Started {
 
 interface Watched extends Watcher {
   readonly file: string
-  /** Whether this process waits for the next frame about it before it ends by itself: of a process in the background only for the first one. */
+  /** Whether this process waits for the next frame about it before it ends by itself: of a process in the background that runs only for the first one. */
   isAwaited: boolean
 }
 
@@ -102,10 +102,7 @@ function dispatch (spawner: Spawner, { command, type, payload }: Frame): void {
   if (watcher === undefined) return
   if (type === STDOUT) watcher.stdout?.(payload)
   if (type === STDERR) watcher.stderr?.(payload)
-  if (type === STARTED) {
-    awaitNoMore(spawner, watcher)
-    watcher.started?.(numberIn(payload))
-  }
+  if (type === STARTED && watcher.started?.(numberIn(payload)) === true) awaitNoMore(spawner, watcher)
   if (type !== ENDED && type !== FAILED) return
   spawner.watchers.delete(command)
   awaitNoMore(spawner, watcher)

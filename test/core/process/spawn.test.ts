@@ -91,6 +91,21 @@ t.test('a program that starts it, and has nothing else to do, waits until it run
   if (identity !== undefined) await endProcess(identity)
 })
 
+t.test('a program that starts what ends at once, and has nothing else to do, learns how that ended', async (t) => {
+  const folder = t.testdir({})
+  // Whether it is over before its identity can be read is chance: of 300, some are.
+  const text = `import { spawnBackground } from ${JSON.stringify(new URL('../../../core/process/spawn.js', import.meta.url).href)}
+    let over = 0
+    for (let count = 0; count < 300; count++) {
+      const { identity, ended } = await spawnBackground({ file: 'true', args: [], folder: '/', log: ${JSON.stringify(join(folder, 'its.log'))} })
+      if (identity === undefined && await ended === 'exit code 0') over++
+    }
+    process.stdout.write(String(over))`
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '--eval', text], { encoding: 'utf8', timeout: 60_000 })
+  t.equal(status, 0)
+  t.ok(Number(stdout) > 0, stdout)
+})
+
 t.test('it goes on when the process that started it is killed, and its end is still heard of', async (t) => {
   const { background: { identity, ended } } = await start(t, { file: 'sleep', args: ['1000'], folder: t.testdir({}) })
   process.kill(spawnerIdentity()?.pid ?? 0, 'SIGKILL')
