@@ -2,8 +2,8 @@
 import { cpus, freemem } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 
-/** Long enough that a job that began just now is seen at work. Looks take turns, so this is also how often one more may begin: with 2 s, a quarter of both processors had nothing to do in a run of `npm test`. */
-const WINDOW_MS = 500
+/** long enough that a job that began just now is seen at work */
+const WINDOW_MS = 2000
 /** of a processor */
 const SPARE = 0.25
 /** What one more job may need. */

@@ -2,7 +2,7 @@
 // other end of the list, where the short ones are: many of these mostly wait. And as long as processors have nothing to do, more do the same.
 
 const HEAVY = 2
-const MOST_MORE = 5
+const MOST_MORE = 3
 
 /**
  * Runs every job, and starts no more once `isOver` returns true.
