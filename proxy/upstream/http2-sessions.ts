@@ -33,11 +33,6 @@ export class Http2Sessions {
     return await this.#opening
   }
 
-  /** The session takes no further request, and ends behind those that are under way. */
-  retire (): void {
-    this.#session?.close()
-  }
-
   close (): void {
     this.#session?.destroy()
   }

@@ -28,12 +28,9 @@ export class OriginPool {
     for (const [key, origin] of this.#origins) if (origin.active === 0 && nowMs - origin.usedMs > this.#services.limits.originIdleMs) this.#drop(key, origin)
   }
 
-  /** Other addresses may be dialled from now on: no request that begins later uses a connection of before. */
+  /** Other addresses may be dialled from now on. */
   vetAnew (): void {
-    for (const [key, origin] of this.#origins) {
-      if (origin.active === 0) this.#drop(key, origin)
-      else origin.vetAnew()
-    }
+    for (const origin of this.#origins.values()) origin.vetAnew()
   }
 
   close (): void {

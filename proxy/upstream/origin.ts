@@ -25,6 +25,8 @@ export class Origin {
   #resolving: Promise<readonly string[]> | undefined
   #session: Buffer | undefined
   #spare: Socket | TLSSocket | undefined
+  /** all connections that are open, also those of requests outside of the pool */
+  readonly #sockets = new Set<Socket | TLSSocket>()
   closed = false
 
   constructor (target: Target, services: OriginServices) {
@@ -49,12 +51,10 @@ export class Origin {
     this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => fail(call, error))
   }
 
-  /** What is open was vetted by other rules: requests that are under way keep their connection, and every later one gets one that is vetted now. */
+  /** Other addresses may be dialled from now on. Connections to those that may not be any more end, whatever they carry. */
   vetAnew (): void {
     this.#addresses = undefined
-    this.http1.retire()
-    this.http2.retire()
-    this.#spare?.destroy()
+    for (const socket of this.#sockets) if (this.#services.vet(socket.remoteAddress ?? '') !== undefined) socket.destroy()
   }
 
   close (): void {
@@ -84,6 +84,8 @@ export class Origin {
     const onSession = (session: Buffer): void => { this.#session = session }
     const socket = await dial(this.target, { addresses, alpn, session: this.#session, onSession, ...onRead === undefined ? {} : { onRead } }, this.#services)
     openings.set(socket, { resolvedMs, openMs: performance.now() })
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
     if (!this.closed) return socket
     socket.destroy()
     throw new Refusal('policy_changed')

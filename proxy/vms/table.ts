@@ -106,7 +106,7 @@ export class VmTable {
     this.#denied = ranges
     if (text === this.#deniedText) return
     this.#deniedText = text
-    // Open connections were vetted by other rules. One in use stays connected to the previous owner of its address until its request has ended.
+    // Open connections were vetted by other rules.
     forEachApart(this.#byAddress.values(), vm => vm.origins.vetAnew(), this.#onFault)
   }
 

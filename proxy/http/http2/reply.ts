@@ -86,14 +86,17 @@ export class Reply implements ExchangeOwner {
     this.stream.respond({ ...headers, ':status': status }, { endStream, waitForTrailers: !endStream })
   }
 
-  /** Passes an origin's body on, no faster than the guest reads it. */
-  send (source: Readable, trailers: () => readonly string[]): void {
+  /** Passes an origin's body on, no faster than the guest reads it. @param trailers once its stream has ended; undefined: that was not the end of the body, and nothing may look as if it were */
+  send (source: Readable, trailers: () => readonly string[] | undefined): void {
     const pump = this.receive(source)
     source.on('data', this.exchange.listener((chunk: Buffer) => {
       this.exchange.bytesOut += chunk.length
       pump.send(chunk)
     }))
-    source.on('end', this.exchange.listener(() => this.end(pump, trailers())))
+    source.on('end', this.exchange.listener(() => {
+      const last = trailers()
+      if (last !== undefined) this.end(pump, last)
+    }))
   }
 
   /** The pump for the pieces of an answer's body; `end` is called after the last. */

@@ -19,7 +19,7 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
   const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
   exchange.headerWritten(session)
   reply.far = outgoing
-  receive(reply, outgoing)
+  receive(reply, outgoing, session)
   if (!endStream) sendBody(reply, outgoing)
 }
 
@@ -28,7 +28,7 @@ function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
   return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
 }
 
-function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
+function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp2Session): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   outgoing.on('response', exchange.listener((headers: { ':status'?: number }, flags: number, raw: string[] = []) => {
@@ -40,7 +40,8 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
     if (last) return
     // What an origin sends after an answer without a body is not read.
     if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
-    else reply.send(outgoing, () => trailers)
+    // Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset.
+    else reply.send(outgoing, () => outgoing.rstCode === constants.NGHTTP2_NO_ERROR ? trailers : undefined)
   }))
   outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // The reset that follows carries the code.
@@ -48,9 +49,13 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
   outgoing.on('close', exchange.listener(() => {
     if (reply.ended || exchange.finished) return
     if (!guest.headersSent) reply.abort('upstream_failed')
-    else if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !guest.writableEnded) reply.reset(outgoing.rstCode)
-    else if (!guest.writableEnded) reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+    else if (!guest.writableEnded) reply.reset(isReset(outgoing, session) ? outgoing.rstCode : constants.NGHTTP2_INTERNAL_ERROR)
   }))
+}
+
+/** Whether the origin reset it. Node cancels the streams of a connection that is gone, and a client may take a cancelled answer for one that has ended. */
+function isReset (outgoing: ClientHttp2Stream, session: ClientHttp2Session): boolean {
+  return outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !session.closed && !session.destroyed
 }
 
 function sendBody (reply: Reply, outgoing: ClientHttp2Stream): void {

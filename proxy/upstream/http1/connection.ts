@@ -29,8 +29,6 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   #answer: 'awaited' | 'header' | 'body' | 'over' = 'over'
   /** whether another request may follow */
   #persistent = true
-  /** whether the request that it carries is its last one, whatever the origin says */
-  #retired = false
   #requests = 0
   #heard = false
   /** how long the origin keeps it unused, and since when it is unused */
@@ -53,7 +51,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
 
   /** Whether it can carry a request now, as far as this side knows. */
   get usable (): boolean {
-    return this.#persistent && !this.#retired && this.#socket?.writable === true && performance.now() - this.#freeSinceMs < this.#keptMs - MARGIN_MS
+    return this.#persistent && this.#socket?.writable === true && performance.now() - this.#freeSinceMs < this.#keptMs - MARGIN_MS
   }
 
   get diedUnused (): boolean {
@@ -174,12 +172,6 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     if (this.#call !== call) return
     this.#call = undefined
     this.#socket?.destroySoon()
-  }
-
-  /** It takes no further request, and ends as soon as it carries none. */
-  retire (): void {
-    this.#retired = true
-    if (this.#call === undefined) this.destroy()
   }
 
   destroy (): void {

@@ -42,11 +42,6 @@ export class OriginConnections implements ConnectionOwner {
     this.#connectForNext()
   }
 
-  /** Connections that are open end: free ones now, the others behind the answer to their request. */
-  retire (): void {
-    for (const connection of this.#open) connection.retire()
-  }
-
   close (): void {
     for (const connection of this.#open) connection.destroy()
   }
