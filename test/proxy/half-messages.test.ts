@@ -1,8 +1,11 @@
-// An answer over HTTP/2 whose origin goes away in the middle of it: the guest must not take the half for the whole.
-import { connect, constants, type ServerHttp2Stream } from 'node:http2'
+// Messages over HTTP/2 whose sender goes away in the middle of them: nobody may take the half for the whole.
+import { connect, constants, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import t from 'tap'
+import { eventually } from '../helpers/eventually.ts'
 import { openTls } from './helpers/guest.ts'
+import { vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 
 const HOST = 'api.good.test'
@@ -46,5 +49,50 @@ for (const [how, { end, code }] of Object.entries(ENDINGS)) {
     t.equal(text, 'half of it')
     t.equal(stream.rstCode, code)
     t.match(await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 0), [{ status: 200, reason: 'upstream_failed' }])
+  })
+}
+
+/** How the guest gives up in the middle of an upload. */
+const CANCELS: Readonly<Record<string, (stream: ClientHttp2Stream, socket: TLSSocket) => void>> = {
+  'the stream is cancelled': (stream) => { stream.close(CANCEL) },
+  'the stream is reset with an error': (stream) => { stream.close(PROTOCOL_ERROR) },
+  'its connection is gone': (_stream, socket) => { socket.destroy() }
+}
+
+for (const [how, cancel] of Object.entries(CANCELS)) {
+  t.test(`no origin takes half an upload over HTTP/2 for the whole when ${how}`, async (t) => {
+    const stage = await setStage(t)
+    await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: ['*.good.test'] }]))
+    const codes: number[] = []
+    let begun = 0
+    const old = await stage.origin(100, { hosts: ['old.good.test'], answer: () => {} })
+    await stage.origin(101, {
+      hosts: ['new.good.test'],
+      http2: server => {
+        server.on('sessionError', () => {})
+        server.on('stream', (stream) => {
+          begun++
+          stream.on('error', () => {})
+          stream.on('data', () => {})
+          stream.on('close', () => { codes.push(stream.rstCode) })
+        })
+      }
+    })
+    for (const host of ['old.good.test', 'new.good.test']) {
+      const socket = await openTls(stage.proxy, stage.guest, host, { alpn: ['h2'] })
+      const session = connect(`https://${host}`, { createConnection: () => socket })
+      session.on('error', () => {})
+      t.teardown(() => session.destroy())
+      // Otherwise Node marks the end of the body before it resets the stream.
+      const stream = session.request({ ':method': 'POST', ':authority': stage.host(host), ':path': '/' }, { waitForTrailers: true })
+      stream.on('error', () => {})
+      stream.write('half of it')
+      await eventually('the upload has begun', () => host.startsWith('new') ? begun === 1 : old.open() === 1)
+      cancel(stream, socket)
+    }
+    await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length >= 2)
+    await eventually('the newer origin has heard of it', () => codes.length === 1)
+    t.not(codes[0], constants.NGHTTP2_NO_ERROR)
+    t.same(old.seen, [], 'and the older one had no end of it')
   })
 }
