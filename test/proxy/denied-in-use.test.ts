@@ -69,31 +69,33 @@ async function deny (stage: Stage, { last }: Place): Promise<void> {
   if (status !== 200) throw new Error(body)
 }
 
-for (const [name, protocol] of Object.entries({ 'HTTP/1.1': HTTP1, 'HTTP/2': HTTP2 })) {
-  t.test(`over ${name} nothing of a guest gets to an address that was denied: what is under way ends, and no connection is left that others could use`, async (t) => {
-    const stage = await setStage(t)
-    await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: ['*.good.test'] }]))
-    const serve = (path: string, body: Body): void => {
-      if (path === '/held') body.write('hello ')
-      else body.end('hello')
-    }
-    const [origin, other] = [await protocol.origin(stage, DENIED, serve), await protocol.origin(stage, OTHER, serve)]
-    const statusOf = async (place: Place): Promise<number> => {
-      const { status, text } = await protocol.ask(t, stage, place, '/')
-      await text
-      return status
-    }
-    const [underWay, elsewhere] = [await protocol.ask(t, stage, DENIED, '/held'), await protocol.ask(t, stage, OTHER, '/held')]
-    t.same([await statusOf(DENIED), await statusOf(OTHER)], [200, 200], 'before')
-    const before = [origin.connections(), other.connections()]
-    const ended = t.rejects(underWay.text, 'what is under way ends')
-    await deny(stage, DENIED)
-    await ended
-    t.equal(await Promise.race([elsewhere.text, Promise.resolve('under way')]), 'under way', 'and nothing elsewhere')
-    t.same([await statusOf(DENIED), await statusOf(OTHER)], [403, 200], 'afterwards')
-    t.same([origin.connections(), other.connections()], before, 'no connection was made')
-  })
-}
+t.test('nothing of a guest gets to an address that was denied: what is under way ends, and no connection is left that others could use', async (t) => {
+  for (const [name, protocol] of Object.entries({ 'HTTP/1.1': HTTP1, 'HTTP/2': HTTP2 })) {
+    await t.test(`over ${name}`, async (t) => {
+      const stage = await setStage(t)
+      await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: ['*.good.test'] }]))
+      const serve = (path: string, body: Body): void => {
+        if (path === '/held') body.write('hello ')
+        else body.end('hello')
+      }
+      const [origin, other] = [await protocol.origin(stage, DENIED, serve), await protocol.origin(stage, OTHER, serve)]
+      const statusOf = async (place: Place): Promise<number> => {
+        const { status, text } = await protocol.ask(t, stage, place, '/')
+        await text
+        return status
+      }
+      const [underWay, elsewhere] = [await protocol.ask(t, stage, DENIED, '/held'), await protocol.ask(t, stage, OTHER, '/held')]
+      t.same([await statusOf(DENIED), await statusOf(OTHER)], [200, 200], 'before')
+      const before = [origin.connections(), other.connections()]
+      const ended = t.rejects(underWay.text, 'what is under way ends')
+      await deny(stage, DENIED)
+      await ended
+      t.equal(await Promise.race([elsewhere.text, Promise.resolve('under way')]), 'under way', 'and nothing elsewhere')
+      t.same([await statusOf(DENIED), await statusOf(OTHER)], [403, 200], 'afterwards')
+      t.same([origin.connections(), other.connections()], before, 'no connection was made')
+    })
+  }
+})
 
 t.test('a WebSocket to an address that is denied ends', async (t) => {
   const stage = await setStage(t)
