@@ -23,6 +23,7 @@ const edges = [
 ]
 
 const syntax = [
+  { selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="any"] CallExpression[callee.object.name="AbortSignal"][callee.property.name="timeout"]', message: 'Such a timeout may never come: core/jobs/deadline.' },
   { selector: 'ExportDefaultDeclaration', message: 'Export by name: one thing, one name everywhere.' },
   { selector: 'TSAsExpression > TSAsExpression', message: 'A double cast silences the compiler: narrow the value instead.' },
   { selector: 'TSNonNullExpression', message: 'Say what happens when it is missing instead of asserting that it is there.' },

@@ -4,6 +4,7 @@ import { chmod, chown, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { listenUnix } from '../../../core/process/unix-socket.ts'
 import { MOST_HEADER_BYTES } from '../process/nginx-config.ts'
 import { DECISION_SOCKET } from '../process/paths.ts'
@@ -46,7 +47,7 @@ async function answer (request: IncomingMessage, response: ServerResponse, decid
   }
   const gone = new AbortController()
   response.once('close', () => { gone.abort(new Error('nobody waits for the answer')) })
-  const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(WAIT_MS)])
+  const signal = withDeadline(WAIT_MS, gone.signal)
   const decision = await decide({ port: Number(header('x-berth-port')), host: (header('x-berth-host') ?? '').toLowerCase(), uri: header('x-berth-uri') ?? '', client: header('x-berth-client') ?? '', header, signal })
   response.writeHead(decision.kind === 'forward' ? 200 : 403, { 'content-length': 0, ...fieldsOf(decision) }).end()
 }

@@ -8,6 +8,7 @@ import { isLoss, isRefusal } from './guest-errors.ts'
 import type { GuestSessionListener, GuestSessionOptions } from './session-options.ts'
 import { EXIT_GRACE_MS, FIRST_RETRY_MS, HUSH_LOOK_MS, LAST_RETRY_MS } from './session-times.ts'
 import { within } from './within.ts'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
 import type { ProgramPhase } from '../model/state.ts'
@@ -99,7 +100,7 @@ export class GuestSession {
   /** The link; waits for it up to `timeoutMs`. `undefined` when it did not come up. */
   async awaitLink (timeoutMs: number, signal: AbortSignal): Promise<GuestLink | undefined> {
     if (this.link !== undefined) return this.link
-    const deadline = AbortSignal.any([signal, this.#over.signal, AbortSignal.timeout(timeoutMs)])
+    const deadline = withDeadline(timeoutMs, signal, this.#over.signal)
     while (this.link === undefined && !deadline.aborted) {
       await new Promise<void>((resolve) => {
         const wake = (): void => {

@@ -2,6 +2,7 @@
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connect as startTls } from 'node:tls'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { callPort, ECONNREFUSED, EINVAL, OLDER_GUEST } from '../guest/call-port.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
@@ -12,7 +13,7 @@ const MOST_HEAD_BYTES = 16 * 1024
 
 /** Why the probe failed; undefined when it did not. */
 export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-  const over = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)])
+  const over = withDeadline(check.timeoutMs, signal)
   let connection: Duplex | undefined
   try {
     connection = await callPort(link, check.port, address, over)

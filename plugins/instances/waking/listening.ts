@@ -1,5 +1,6 @@
 // A program that was just started, or was captured before it listened, refuses connections that come too soon. So callers wait for a while until it listens.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { ECONNREFUSED } from '../guest/call-port.ts'
 import type { Context } from '../context.ts'
@@ -48,7 +49,7 @@ export class Listening {
       const link = await instance.session?.awaitLink(WITHIN_MS, signal)
       if (link === undefined || address === undefined) return
       try {
-        const connection = await link.connect(port, { address, signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]) })
+        const connection = await link.connect(port, { address, signal: withDeadline(WITHIN_MS, signal) })
         connection.destroy()
         return
       } catch (error) {
