@@ -1,4 +1,4 @@
-// What fuzz.test.ts does, for the targets whose cases take a second or so each.
+// What seeds.long.test.ts does, for the targets whose cases take a second or so each.
 import t from 'tap'
 import { runFew } from './helpers/few.ts'
 
