@@ -36,7 +36,7 @@ export class Origin {
     this.http2 = new Http2Sessions(() => this.#connect(['h2', 'http/1.1']), socket => { this.#spare = socket })
   }
 
-  /** Counts a request as running, until the returned function is called. */
+  /** Counts a request as running, until `done`. */
   begin (): void {
     this.active++
   }

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { awaitAgent } from '../guest/agent.ts'
 import { callPort, ECONNREFUSED, EINVAL, OLDER_GUEST } from '../guest/call-port.ts'
@@ -16,7 +17,7 @@ const CONNECT_MS = 10_000
 /** Serves one socket to its end. Never rejects. */
 export async function serveForward (context: Context, instance: LiveInstance, port: number, socket: WebSocket): Promise<void> {
   const messages = new MessageStream(socket)
-  const late = AbortSignal.timeout(CONNECT_MS)
+  const late = withDeadline(CONNECT_MS)
   let connection: Duplex | undefined
   try {
     const link = await awaitAgent(instance, AGENT_WAIT_MS, messages.closed)

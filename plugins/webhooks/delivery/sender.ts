@@ -3,6 +3,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { pinned, type ResolveHost } from '../../../core/library/addresses.ts'
 import { failureText } from './failure-text.ts'
@@ -67,7 +68,7 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
 
   return {
     async send (body, headers, ending) {
-      const timeout = AbortSignal.timeout(timeoutMs)
+      const timeout = withDeadline(timeoutMs)
       const signal = AbortSignal.any([ending, timeout])
       try {
         const status = await post(body, headers, signal).catch(async (error: unknown) => {
