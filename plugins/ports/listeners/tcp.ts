@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import type { Listener, Target } from './target.ts'
 
 const CONNECT_MS = 10_000
@@ -78,7 +79,7 @@ async function reach (ip: string, target: Target, woken: boolean, signal: AbortS
 async function connected (host: string, target: Target, signal: AbortSignal): Promise<Socket> {
   const localAddress = target.localAddress()
   const socket = connect({ host, port: target.port, allowHalfOpen: true, ...localAddress === undefined ? {} : { localAddress } })
-  const late = AbortSignal.timeout(CONNECT_MS)
+  const late = withDeadline(CONNECT_MS)
   try {
     await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) })
     return socket
