@@ -1,10 +1,11 @@
 // Builds by the command and by a Compose file, in real VMs.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { shareOfCommit } from '../helpers/share-of-commit.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
 t.setTimeout(1_500_000)
@@ -22,7 +23,14 @@ async function write (message: string): Promise<void> {
   await writeFile(join(folder, 'web/Dockerfile'), 'FROM bases/busybox\nCOPY message /message\nCMD ["/bin/sh", "-c", "cat /message; while :; do sleep 1; done"]\n')
 }
 
-t.test('a service is built and runs, its changed context is built anew, and down takes it away', { timeout: 1_200_000 }, async (t) => {
+/** Each takes a build or two, so a commit has one of them. */
+const tests: ReadonlyArray<readonly [string, (t: Test) => Promise<void>]> = [
+  ['a service is built and runs, its changed context is built anew, and down takes it away', services],
+  ['a build that runs is followed, canceled by its id, and says so', cancels]
+]
+for (const [name, run] of shareOfCommit(tests, tests.length)) t.test(name, { timeout: 1_200_000 }, run)
+
+async function services (t: Test): Promise<void> {
   await mkdir(join(folder, 'web'), { recursive: true })
   await write('one')
   await writeFile(file, 'name: built\nservices:\n  web:\n    build: ./web\n    deploy: {resources: {limits: {cpus: 1, memory: 128M}}}\n')
@@ -40,9 +48,9 @@ t.test('a service is built and runs, its changed context is built anew, and down
   t.match(await berth('exec', '--wait', '60s', 'built-web', 'cat', '/message'), { code: 0, out: 'two\n' })
   t.match(await compose('down'), { code: 0, out: 'built-web\n' })
   t.match(await berth('ps', '-a', '-q'), { code: 0, out: '' })
-})
+}
 
-t.test('a build that runs is followed, canceled by its id, and says so', { timeout: 600_000 }, async (t) => {
+async function cancels (t: Test): Promise<void> {
   const { code, out, error } = await berth('build', '-d', join(folder, 'endless'))
   t.equal(code, 0, error)
   const id = out.trim()
@@ -51,4 +59,4 @@ t.test('a build that runs is followed, canceled by its id, and says so', { timeo
   t.match(await berth('builds', 'cancel', id, 'nosuch'), { code: 3, out: `${id}\n`, error: /nosuch/ })
   t.match((await followed).out, /working/)
   t.match(await berth('builds', 'ls', '--format', '{{id}} {{status}}'), { out: new RegExp(`^${id} cancell?ed$`, 'm') })
-})
+}

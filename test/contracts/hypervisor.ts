@@ -5,7 +5,7 @@ import { balloonCases } from './hypervisor/balloon.ts'
 import { endingCases } from './hypervisor/ending.ts'
 import type { Booted, HypervisorFixture } from './hypervisor/fixture.ts'
 import { bootOnce } from './hypervisor/image-fixture.ts'
-import { imagingCases } from './hypervisor/imaging.ts'
+import { changingCases, forkingCases, imagingCases, leavingCases } from './hypervisor/imaging.ts'
 import { launchingCases } from './hypervisor/launching.ts'
 import { networkCases } from './hypervisor/network.ts'
 import { outputCases } from './hypervisor/output.ts'
@@ -29,10 +29,16 @@ const GROUPS: Readonly<Record<string, (t: Test, fixture: HypervisorFixture) => P
   replacing: replacingCases,
   plugging: pluggingCases,
   imaging: imagingCases,
+  changing: changingCases,
+  forking: forkingCases,
+  leaving: leavingCases,
   private: privateMemoryCases,
   balloon: balloonCases,
   network: networkCases
 }
+
+/** All groups in parts, for runs that play some of them. */
+export const PARTS: readonly string[] = ['launching,stream,state', 'ending,attaching,output', 'separation,replacing', 'plugging,private,balloon', 'network', 'imaging', 'changing', 'forking', 'leaving']
 
 /** Runs all cases, or the groups of them whose names are in `BERTH_CONFORMANCE_CASES`, with commas. A driver's own test file calls it with what the cases need. */
 export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {

@@ -87,7 +87,7 @@ async function runEmulated (options: KvmTest): Promise<Outcome> {
   const folder = await mkdtemp(join(place, 'berth-kvm-'))
   try {
     const began = performance.now()
-    const run = runOnHost({ folder, data, processors, memoryMib, timeoutMs, script: scriptOf(options) })
+    const run = runOnHost({ folder, data, processors, memoryMib, isFirst: true, timeoutMs, script: scriptOf(options) })
     const { ended, console, death } = onErrors === undefined ? await run : await follow(join(folder, 'share/errors'), onErrors, run)
     const read = async (name: string): Promise<string> => existsSync(join(folder, 'share', name)) ? await readFile(join(folder, 'share', name), 'utf8') : ''
     const code = await read('exit')

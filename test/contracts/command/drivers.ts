@@ -13,7 +13,7 @@ const at = (path: string): URL => new URL(`../../plugins/hypervisor-${path}.js`,
 const SUITES: Readonly<Record<string, Suite>> = {
   'cloud-hypervisor': { real: at('cloud-hypervisor/conformance.long.test'), double: at('cloud-hypervisor/conformance-double.long.test') },
   firecracker: { real: at('firecracker/conformance.long.test'), double: at('firecracker/conformance-double.long.test') },
-  qemu: { real: at('qemu/conformance.long.test') },
+  qemu: { real: at('qemu/conformance') },
   'qemu-microvm': { real: at('qemu-microvm/conformance') },
   vz: { real: at('vz/conformance.long.test'), double: at('vz/conformance-double.long.test') }
 }

@@ -25,10 +25,27 @@ const LAIN_MS = 4000
 const commands = createHostCommands()
 
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
-  const { imaging } = await fixture.makeDriver()
-  await t.test('memory images', { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
-    for (const cases of [standbyCases, startingAheadCases, announcingCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases]) await cases(t, fixture)
+  await group(t, 'memory images', fixture, [standbyCases, startingAheadCases, announcingCases])
+}
+
+export async function changingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
+  await group(t, 'memory images whose memory, user or files are others', fixture, [hotplugCases, userCases, refusalCases])
+}
+
+export async function forkingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
+  await group(t, 'copies of memory images', fixture, [forkCases])
+}
+
+export async function leavingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
+  await group(t, 'captured VMs that a server leaves', fixture, [keepingCases, async (t) => {
     await t.test('servers that are killed', { skip: withoutProcess(fixture) }, async (t) => { await imagingCrashCases(t, fixture) })
+  }])
+}
+
+async function group (t: Test, name: string, fixture: HypervisorFixture, all: ReadonlyArray<(t: Test, fixture: HypervisorFixture) => Promise<void>>): Promise<void> {
+  const { imaging } = await fixture.makeDriver()
+  await t.test(name, { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
+    for (const cases of all) await cases(t, fixture)
   })
 }
 

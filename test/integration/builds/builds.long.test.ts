@@ -1,6 +1,7 @@
 // Builds in real machines, from the upload to an instance that runs what came of it, and what they leave behind.
 import t, { type Test } from 'tap'
 import { createMachine, runToEnd } from '../../helpers/machine.ts'
+import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 import { archive, cc, sha256, startScene, submit, type Built } from './scene.ts'
 import { diskFiles, placesOf } from './search.ts'
 
@@ -25,17 +26,22 @@ await server.api.call('POST', '/builders', { id: 'cached' })
 /** how long a build took whose first step failed */
 let failedAfterSeconds = 0
 
-const tests: Record<string, (t: Test) => Promise<void>> = {
+type Case = (t: Test) => Promise<void>
+/** those of another commit are others: each is a build or more of its own */
+const further: ReadonlyArray<readonly [string, Case]> = [
+  ['a stage, a Dockerfile beside the source, no cache, and what the base image must be are respected', respects],
+  ['a cache of layers serves a build on another disk, and is no image', sharesLayers],
+  ['sources and base images that are not there are told', tellsWhatIsMissing],
+  ['a step that wants too much memory is told how much there was', outOfMemory],
+  ['a build that takes too long ends, and says where it was', timesOut],
+  ['a server that is killed during a build removes its machine at the next start, and does not trust the disk that it wrote to', killed]
+]
+const tests: Readonly<Record<string, Case>> = {
   'a program is compiled in one stage, copied to the next one, and runs in an instance': compiles,
   'the same once more takes every step from the disk of its builder': usesCache,
   'a step that fails is told with its last lines, and without the secret in them': failingStep,
   'the secret is on no disk and in no log, registry, cache or database': noSecret,
-  'a stage, a Dockerfile beside the source, no cache, and what the base image must be are respected': respects,
-  'a cache of layers serves a build on another disk, and is no image': sharesLayers,
-  'sources and base images that are not there are told': tellsWhatIsMissing,
-  'a step that wants too much memory is told how much there was': outOfMemory,
-  'a build that takes too long ends, and says where it was': timesOut,
-  'a server that is killed during a build removes its machine at the next start, and does not trust the disk that it wrote to': killed,
+  ...Object.fromEntries(shareOfCommit(further, 2)),
   'nothing is left of all of them but the disk of the builder': nothingLeft
 }
 for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 900_000 }, run)

@@ -1,4 +1,4 @@
-// A QEMU that takes nothing of a saved state. QEMU itself is the one of conformance.long.test.ts; here its answers come when the test wants them.
+// A QEMU that takes nothing of a saved state. QEMU itself is the one of conformance.ts; here its answers come when the test wants them.
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { QmpClient } from '../../../plugins/hypervisor-qemu/client.ts'

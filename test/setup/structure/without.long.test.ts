@@ -1,4 +1,4 @@
-// The folder of each plugin that others can do without is deleted, one at a time: the rest compiles, and tests of it that need no VM pass. A quarter of the plugins for a commit: each
+// The folder of each plugin that others can do without is deleted, one at a time: the rest compiles, and tests of it that need no VM pass. An eighth of the plugins for a commit: each
 // takes half a minute of processor time. Imports of all of them are looked at by ../structure.test.ts.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ t.setTimeout(1_200_000)
 /** Quick ones that see much: how plugins are found and started, lists of all plugins, their configuration, the API of instances with what is optional for them, and what documents promise. */
 const TESTS = ['core/app', 'core/config/document', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
 
-for (const plugin of shareOfCommit(REMOVABLE, 4)) {
+for (const plugin of shareOfCommit(REMOVABLE, 8)) {
   t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
     const { folder, compile, close } = await without(packageRoot, plugin)
     t.teardown(close)
