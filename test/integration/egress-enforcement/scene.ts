@@ -107,7 +107,7 @@ export async function attempt (guest: Guest, protocol: 'tcp' | 'udp', targets: r
 
 /** A request of a guest: the body of an answer 200, any other status as `status 403`, and a failure in curl's own words. */
 export async function fetchFrom (guest: Guest, url: string, ...headers: readonly string[]): Promise<string> {
-  const printed = await guest.run(`curl -sS -m 15 -w '\\n%{http_code}' ${headers.map((header) => `-H '${header}'`).join(' ')} '${url}'`)
+  const printed = await guest.run(`curl -sS -m 60 -w '\\n%{http_code}' ${headers.map((header) => `-H '${header}'`).join(' ')} '${url}'`)
   const [status = '', ...body] = printed.trim().split('\n').reverse()
   return status === '200' || status === '000' ? body.reverse().join('\n') : `status ${status}`
 }
