@@ -5,17 +5,17 @@ import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../folder/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { releaseParts } from '../parts/all.ts'
+import { untilDone } from '../parts/later.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { endVm } from './stop.ts'
 
-/** between two attempts */
-const RETRY_MS = 10_000
+/** whose deletion is tried again already */
+const trying = new WeakSet<LiveInstance>()
 
 /** Works in every state. What fails is told, and tried again for as long as it takes: whoever asked may never come back. The instance's lock is held. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
   try {
     await removeNow(context, instance, graceMs)
-    context.alarms.clear(keyOf(instance))
   } catch (error) {
     if (instance.record.status === 'deleting') removeLater(context, instance)
     throw error
@@ -23,16 +23,15 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
 }
 
 function removeLater (context: Context, instance: LiveInstance): void {
-  const at = performance.now() + RETRY_MS
-  context.alarms.set(keyOf(instance), () => at - performance.now(), () => {
-    context.locks.hold(instance.id, async () => {
-      if (!instance.deleted && !context.closing.signal.aborted) await remove(context, instance, 0)
-    }).catch((error: unknown) => { context.log.warn({ err: error, instance: instance.id }, 'an instance that is being deleted is still there; it is tried again') })
-  })
-}
-
-function keyOf ({ id }: LiveInstance): string {
-  return `deletion ${id}`
+  if (trying.has(instance)) return
+  trying.add(instance)
+  void untilDone(context, instance.id, async () => {
+    if (instance.deleted) return
+    await removeNow(context, instance, 0).catch((error: unknown) => {
+      context.log.warn({ err: error, instance: instance.id }, 'an instance that is being deleted is still there; it is tried again')
+      throw error
+    })
+  }).finally(() => { trying.delete(instance) })
 }
 
 async function removeNow (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
