@@ -1,5 +1,4 @@
 // The errors that a route may answer with: those that it declares, and those of every route of its kind. The document lists them by their codes, and tests report an answer whose code is not listed.
-import { channel } from 'node:diagnostics_channel'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { DatabaseUnavailable } from '../db/deadline.ts'
 import type { DeclaredError } from '../errors/define.ts'
@@ -7,14 +6,10 @@ import { Ambiguous, InvalidRequest, NotFound } from '../errors/common.ts'
 import { STATUS_BY_KIND } from '../errors/kinds.ts'
 import { DiskFull, Forbidden, IdempotencyInProgress, IdempotencyKeyReused, RateLimited, Stopping, Unauthorized, UpgradeRequired } from './errors.ts'
 import { ErrorBody } from './schemas.ts'
+import { undocumentedErrors, type UndocumentedError } from './undocumented-errors.ts'
 
 /** Status → codes, in alphabetical order. */
 export type CodesByStatus = Readonly<Record<string, readonly string[]>>
-
-/** An answer whose code the document does not list, as tests receive it. */
-export interface UndocumentedError { readonly method: string, readonly url: string, readonly status: number, readonly code: string }
-
-export const undocumentedErrors = channel('berth:undocumented-error')
 
 /** Name of the decorator that tells routes which errors the plugins that their plugin calls can throw. */
 export const CALLED_ERRORS = 'calledErrors'

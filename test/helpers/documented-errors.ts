@@ -1,5 +1,5 @@
 // Loaded before each test file: an error answer of a server of this process whose code the API's document does not name makes the file fail.
-import { undocumentedErrors, type UndocumentedError } from '../../core/http/route-errors.ts'
+import { undocumentedErrors, type UndocumentedError } from '../../core/http/undocumented-errors.ts'
 
 const seen = new Set<string>()
 
