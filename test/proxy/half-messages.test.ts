@@ -9,20 +9,21 @@ import { vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 
 const HOST = 'api.good.test'
-const { NGHTTP2_INTERNAL_ERROR: INTERNAL_ERROR, NGHTTP2_CANCEL: CANCEL, NGHTTP2_PROTOCOL_ERROR: PROTOCOL_ERROR } = constants
+const { NGHTTP2_NO_ERROR: NO_ERROR, NGHTTP2_INTERNAL_ERROR: INTERNAL_ERROR, NGHTTP2_CANCEL: CANCEL, NGHTTP2_PROTOCOL_ERROR: PROTOCOL_ERROR } = constants
 
 /** How the origin goes away. */
-const ENDINGS: Readonly<Record<string, { readonly end: (stream: ServerHttp2Stream, socket: Socket) => void, readonly code: number }>> = {
+const ENDINGS: Readonly<Record<string, { readonly end: (stream: ServerHttp2Stream, socket: Socket) => void, readonly code: number, readonly length?: number }>> = {
   'its connection is closed': { end: (_stream, socket) => { socket.end() }, code: INTERNAL_ERROR },
   'its connection is reset': { end: (_stream, socket) => { socket.resetAndDestroy() }, code: INTERNAL_ERROR },
   'its session ends': { end: (stream) => { stream.session?.destroy() }, code: INTERNAL_ERROR },
   'its session ends with an error': { end: (stream) => { stream.session?.destroy(undefined, INTERNAL_ERROR) }, code: INTERNAL_ERROR },
   'the stream is cancelled': { end: (stream) => { stream.close(CANCEL) }, code: CANCEL },
-  'the stream is reset with an error': { end: (stream) => { stream.close(PROTOCOL_ERROR) }, code: PROTOCOL_ERROR }
+  'the stream is reset with an error': { end: (stream) => { stream.close(PROTOCOL_ERROR) }, code: PROTOCOL_ERROR },
+  'the stream is reset without an error, before the length that it told': { end: (stream) => { stream.close(NO_ERROR) }, code: INTERNAL_ERROR, length: 100 }
 }
 
 t.test('half an answer over HTTP/2 is no guest\'s whole one: its stream is reset', async (t) => {
-  for (const [how, { end, code }] of Object.entries(ENDINGS)) {
+  for (const [how, { end, code, length }] of Object.entries(ENDINGS)) {
     await t.test(`when ${how}`, async (t) => {
       const stage = await setStage(t)
       await stage.origin(100, {
@@ -33,7 +34,7 @@ t.test('half an answer over HTTP/2 is no guest\'s whole one: its stream is reset
           server.on('stream', (stream) => {
             stream.on('error', () => {})
             // Otherwise Node marks the end of the body before it resets a stream.
-            stream.respond({ ':status': 200 }, { waitForTrailers: true })
+            stream.respond({ ':status': 200, ...length === undefined ? {} : { 'content-length': length } }, { waitForTrailers: true })
             stream.write('half of it', () => { setTimeout(() => { if (connection !== undefined) end(stream, connection) }, 100) })
           })
         }

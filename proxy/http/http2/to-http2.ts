@@ -31,7 +31,7 @@ function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
 function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp2Session): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
-  outgoing.on('response', exchange.listener((headers: { ':status'?: number }, flags: number, raw: string[] = []) => {
+  outgoing.on('response', exchange.listener((headers: { ':status'?: number, 'content-length'?: string }, flags: number, raw: string[] = []) => {
     if (reply.ended || guest.headersSent) return outgoing.close(constants.NGHTTP2_CANCEL)
     const status = headers[':status'] ?? 0
     const last = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
@@ -40,8 +40,8 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp
     if (last) return
     // What an origin sends after an answer without a body is not read.
     if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
-    // Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset.
-    else reply.send(outgoing, () => outgoing.rstCode === constants.NGHTTP2_NO_ERROR ? trailers : undefined)
+    // Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset. A reset without an error shows by the length alone.
+    else reply.send(outgoing, () => outgoing.rstCode === constants.NGHTTP2_NO_ERROR && exchange.bytesOut === Number(headers['content-length'] ?? exchange.bytesOut) ? trailers : undefined)
   }))
   outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // The reset that follows carries the code.
