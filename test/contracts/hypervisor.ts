@@ -18,7 +18,7 @@ import { streamCases } from './hypervisor/stream.ts'
 
 export type { HypervisorFixture } from './hypervisor/fixture.ts'
 
-const GROUPS: Readonly<Record<string, (t: Test, fixture: HypervisorFixture) => Promise<void>>> = {
+export const GROUPS: Readonly<Record<string, (t: Test, fixture: HypervisorFixture) => Promise<void>>> = {
   launching: launchingCases,
   stream: streamCases,
   state: stateCases,
@@ -36,9 +36,6 @@ const GROUPS: Readonly<Record<string, (t: Test, fixture: HypervisorFixture) => P
   balloon: balloonCases,
   network: networkCases
 }
-
-/** All groups in parts, for runs that play some of them. */
-export const PARTS: readonly string[] = ['launching,stream,state', 'ending,attaching,output', 'separation,replacing', 'plugging,private,balloon', 'network', 'imaging', 'changing', 'forking', 'leaving']
 
 /** Runs all cases, or the groups of them whose names are in `BERTH_CONFORMANCE_CASES`, with commas. A driver's own test file calls it with what the cases need. */
 export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {

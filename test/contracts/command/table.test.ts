@@ -1,5 +1,7 @@
 // What `npm run conformance` prints of a suite's output.
 import t from 'tap'
+import { GROUPS } from '../hypervisor.ts'
+import { PARTS } from '../hypervisor/parts.ts'
 import { DRIVERS } from './drivers.ts'
 import { leftOut, lineOf, rowsOf, totals } from './table.ts'
 
@@ -37,4 +39,8 @@ t.test('a double never counts as real', async (t) => {
 
 t.test('all hypervisors are in it', async (t) => {
   t.same([...DRIVERS.keys()].sort(), ['cloud-hypervisor', 'firecracker', 'qemu', 'qemu-microvm', 'vz'])
+})
+
+t.test('the parts of the suite have each of its groups once', async (t) => {
+  t.same(PARTS.flatMap((part) => part.split(',')).sort(), Object.keys(GROUPS).sort())
 })

@@ -34,8 +34,8 @@ async function main (): Promise<void> {
     'P7: server-sent events come one by one': async (t) => await events(t, stage),
     'P16: an image without any authority, and mode http_https_only': async (t) => await bare(t, world)
   }
-  // A commit tries half of them; the proxy's own tests play all of what these clients do.
-  await runCases(Object.fromEntries(shareOfCommit(Object.entries(cases), 2)))
+  // A commit tries a quarter of them; the proxy's own tests play all of what these clients do.
+  await runCases(Object.fromEntries(shareOfCommit(Object.entries(cases), 4)))
 }
 
 async function bare (t: Test, world: World): Promise<void> {

@@ -1,5 +1,5 @@
 // Half of the contract that the QEMU driver keeps, the other half for another commit.
-import { PARTS } from '../../contracts/hypervisor.ts'
+import { PARTS } from '../../contracts/hypervisor/parts.ts'
 import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 
 process.env['BERTH_CONFORMANCE_CASES'] ??= shareOfCommit(PARTS, 2).join(',')
