@@ -19,6 +19,11 @@ export interface FileOutcome {
   readonly said: string
 }
 
+/** The result of a file that is left out as a whole. */
+export function notBegun (name: string, reason: string): FileOutcome {
+  return { name, count: { passed: 0, failed: 0, skipped: 1 }, failures: [], skips: [{ name, reason }], durationMs: undefined, said: '' }
+}
+
 /** The state of a block while it runs. */
 interface Block {
   readonly name: string

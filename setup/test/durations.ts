@@ -16,7 +16,7 @@ export async function readDurations (file: string): Promise<Durations> {
 
 /** Replaces the durations of the files that ran, and removes files that no longer exist. */
 export async function recordDurations (file: string, known: Durations, outcomes: readonly FileOutcome[], present: readonly string[]): Promise<void> {
-  const fresh = outcomes.map(({ name, durationMs }): [string, number] => [name, Math.round((durationMs ?? 0) / 1000)])
+  const fresh = outcomes.flatMap(({ name, durationMs }): Array<[string, number]> => durationMs === undefined ? [] : [[name, Math.round(durationMs / 1000)]])
   const all = Object.entries({ ...known, ...Object.fromEntries(fresh) })
   const kept = all.filter(([name, seconds]) => present.includes(name) && seconds >= RECORDED_FROM_SECONDS).sort(([a], [b]) => a < b ? -1 : 1)
   await writeFile(file, `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`)

@@ -4,7 +4,7 @@
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../core/package-root.ts'
-import type { FileOutcome } from './count.ts'
+import { notBegun, type FileOutcome } from './count.ts'
 import { bound, estimate, readDurations, recordDurations, type Durations } from './durations.ts'
 import { findTests, type TestFile } from './files.ts'
 import { lint } from './lint.ts'
@@ -27,9 +27,15 @@ interface Job {
 }
 
 /** The jobs of a run, the longest first. Lint is one of them, unless the run is about some files only. */
-function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times }: TestOptions): Job[] {
+function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times, minutes }: TestOptions): Job[] {
   const ordered = [...files].sort((a, b) => estimate(durations, b.source) - estimate(durations, a.source))
-  const tests = ordered.map((file): Job => ({ run: async signal => await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }), isRepeatable: true }))
+  const until = minutes === undefined ? Infinity : performance.now() + minutes * 60_000
+  const tests = ordered.map((file): Job => ({
+    run: async signal => performance.now() > until
+      ? notBegun(file.source, `the run was to begin no file after ${minutes} min`)
+      : await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }),
+    isRepeatable: true
+  }))
   return tiers.includes('fast') && filters.length === 0 ? [{ run: lint, isRepeatable: false }, ...tests] : tests
 }
 

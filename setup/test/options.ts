@@ -12,15 +12,24 @@ export interface TestOptions {
   readonly repeat: boolean
   /** whether the processor time of each file is measured, and printed at the end */
   readonly times: boolean
+  /** after which no further file is begun; those are counted as skipped, and named */
+  readonly minutes: number | undefined
 }
 
-/** `[--long] [--record] [--repeat] [--times] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
+/** `[--long] [--record] [--repeat] [--times] [--minutes N] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
 export function parseOptions (args: readonly string[]): TestOptions {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { long: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false }, times: { type: 'boolean', default: false } },
+    options: {
+      long: { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
+      repeat: { type: 'boolean', default: false },
+      times: { type: 'boolean', default: false },
+      minutes: { type: 'string' }
+    },
     allowPositionals: true
   })
   const chosen: readonly Tier[] = values.long ? ['long'] : positionals.length > 0 ? tiers : ['fast']
-  return { tiers: chosen, filters: positionals, record: values.record, repeat: values.repeat, times: values.times }
+  if (values.minutes !== undefined && !/^\d{1,4}$/.test(values.minutes)) throw new Error(`--minutes: a whole number, and not ${values.minutes}`)
+  return { tiers: chosen, filters: positionals, record: values.record, repeat: values.repeat, times: values.times, minutes: values.minutes === undefined ? undefined : Number(values.minutes) }
 }

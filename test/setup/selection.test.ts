@@ -1,7 +1,9 @@
 // Which files a run is made of, and in which order they are taken.
+import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { packageRoot } from '../../core/package-root.ts'
 import { bound, estimate, readDurations, recordDurations } from '../../setup/test/durations.ts'
 import { parseOptions } from '../../setup/test/options.ts'
 import { tierOf } from '../../setup/test/tiers.ts'
@@ -20,6 +22,14 @@ t.test('a run is the fast tier, with --long the long one, and with words the mat
   t.match([parseOptions([]).repeat, parseOptions(['--repeat']).repeat], [false, true], 'only who asks for it has failures repeated')
   t.match([parseOptions([]).times, parseOptions(['--times']).times], [false, true], 'only who asks for it has processor time measured')
   t.throws(() => parseOptions(['--fast']), { message: /--fast/ })
+})
+
+t.test('a run with --minutes begins no file after them, names each that it left out, and has not passed when that is all', async (t) => {
+  t.match([parseOptions([]).minutes, parseOptions(['--minutes', '40']).minutes], [undefined, 40])
+  for (const text of ['', 'many', '-1', '1.5']) t.throws(() => parseOptions([`--minutes=${text}`]), { message: `--minutes: a whole number, and not ${text}` })
+  const { status, stdout } = spawnSync(process.execPath, [join(packageRoot, 'dist/setup/test/main.js'), '--minutes', '0', 'core/units'], { cwd: packageRoot, encoding: 'utf8' })
+  t.equal(status, 1)
+  t.match(stdout, /\nskipped: test\/core\/units\.test\.ts: the run was to begin no file after 0 min\n0 passed, 0 failed, 1 skipped\n$/)
 })
 
 t.test('durations are kept of files that take long and are still there', async (t) => {
