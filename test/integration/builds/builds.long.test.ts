@@ -41,7 +41,7 @@ const tests: Readonly<Record<string, Case>> = {
   'the same once more takes every step from the disk of its builder': usesCache,
   'a step that fails is told with its last lines, and without the secret in them': failingStep,
   'the secret is on no disk and in no log, registry, cache or database': noSecret,
-  ...Object.fromEntries(shareOfCommit(further, 2)),
+  ...Object.fromEntries(shareOfCommit(further, 3)),
   'nothing is left of all of them but the disk of the builder': nothingLeft
 }
 for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 900_000 }, run)
