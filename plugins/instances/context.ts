@@ -81,6 +81,8 @@ export interface BaseContext {
   readonly leases: Leases
   /** by instance: the monitor of its health */
   readonly monitors: Map<string, Monitor>
+  /** what is tried again until it is done; see parts/later.ts */
+  readonly later: Set<string>
   /** aborts when the server ends: work that nobody waits for is left to the next one */
   readonly closing: AbortController
 }

@@ -60,6 +60,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     alarms: createAlarms(),
     leases: createLeases(),
     monitors: new Map(),
+    later: new Set(),
     closing: new AbortController(),
     starts: createStarts(settings.startsAtOnce),
     // One at a time on this host, for every plugin: snapshots use the same queue.

@@ -21,32 +21,33 @@ const outDir = relative(packageRoot, join(dirname(fileURLToPath(import.meta.url)
 const durationsFile = join(packageRoot, 'setup/test/durations.json')
 
 interface Job {
+  readonly name: string
   readonly run: (signal: AbortSignal) => Promise<FileOutcome>
   /** whether another run of it may have another result */
   readonly isRepeatable: boolean
 }
 
 /** The jobs of a run, the longest first. Lint is one of them, unless the run is about some files only. */
-function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times, minutes }: TestOptions): Job[] {
+function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times }: TestOptions): Job[] {
   const ordered = [...files].sort((a, b) => estimate(durations, b.source) - estimate(durations, a.source))
-  const until = minutes === undefined ? Infinity : performance.now() + minutes * 60_000
   const tests = ordered.map((file): Job => ({
-    run: async signal => performance.now() > until
-      ? notBegun(file.source, `the run was to begin no file after ${minutes} min`)
-      : await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }),
+    name: file.source,
+    run: async signal => await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }),
     isRepeatable: true
   }))
-  return tiers.includes('fast') && filters.length === 0 ? [{ run: lint, isRepeatable: false }, ...tests] : tests
+  return tiers.includes('fast') && filters.length === 0 ? [{ name: 'lint', run: lint, isRepeatable: false }, ...tests] : tests
 }
 
-/** Runs the jobs, a few at a time. */
-async function runAll (jobs: readonly Job[], signal: AbortSignal): Promise<Repeatable[]> {
+/** Runs the jobs, a few at a time. @param minutes after which it begins no further one */
+async function runAll (jobs: readonly Job[], signal: AbortSignal, minutes = Infinity): Promise<Repeatable[]> {
   const results: Repeatable[] = []
-  await runJobs(jobs, async ({ run, isRepeatable }) => {
+  const until = performance.now() + minutes * 60_000
+  const left = await runJobs(jobs, async ({ run, isRepeatable }) => {
     const outcome = await run(signal)
     results.push({ outcome, ...isRepeatable ? { again: async () => await run(signal) } : {} })
     printFile(outcome)
-  }, () => signal.aborted, roomOfHost())
+  }, () => signal.aborted || performance.now() > until, roomOfHost())
+  if (!signal.aborted) for (const { name } of left) results.push({ outcome: notBegun(name, `the run was to begin no file after ${minutes} min`) })
   return results
 }
 
@@ -59,7 +60,7 @@ async function main (options: TestOptions): Promise<number> {
   const files = present.filter(({ source }) => tiers.includes(tierOf(source)) && (filters.length === 0 || filters.some(filter => source.includes(filter))))
   if (files.length === 0) fail(total, `no test file matches ${filters.join(', ')}`)
   const durations = await readDurations(durationsFile)
-  const results = await runAll(jobsOf(files, durations, options), interrupt.signal)
+  const results = await runAll(jobsOf(files, durations, options), interrupt.signal, options.minutes)
   const { outcomes, unsteady } = options.repeat && !interrupt.signal.aborted
     ? await repeatFailed(results, printFile)
     : { outcomes: results.map(({ outcome }) => outcome), unsteady: [] }

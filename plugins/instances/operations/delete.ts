@@ -5,12 +5,9 @@ import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../folder/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { releaseParts } from '../parts/all.ts'
-import { untilDone } from '../parts/later.ts'
+import { doLater } from '../parts/later.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { endVm } from './stop.ts'
-
-/** whose deletion is tried again already */
-const trying = new WeakSet<LiveInstance>()
 
 /** Works in every state. What fails is told, and tried again for as long as it takes: whoever asked may never come back. The instance's lock is held. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
@@ -23,15 +20,13 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
 }
 
 function removeLater (context: Context, instance: LiveInstance): void {
-  if (trying.has(instance)) return
-  trying.add(instance)
-  void untilDone(context, instance.id, async () => {
+  doLater(context, 'delete', instance.id, async () => {
     if (instance.deleted) return
     await removeNow(context, instance, 0).catch((error: unknown) => {
       context.log.warn({ err: error, instance: instance.id }, 'an instance that is being deleted is still there; it is tried again')
       throw error
     })
-  }).finally(() => { trying.delete(instance) })
+  })
 }
 
 async function removeNow (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {

@@ -8,7 +8,7 @@ import type { InstancePart } from '../contract.ts'
 import { KeptVmUnfit } from '../hot-standby/unfit.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { isShortage } from './shortage.ts'
-import { createUnplugLater } from './unplug-later.ts'
+import { unplugLater } from './unplug-later.ts'
 
 /** devices that are removed at once, at the start of the server */
 const AT_ONCE = 64
@@ -17,7 +17,6 @@ type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 
 export function createAddress (context: BaseContext): InstancePart {
   const { behind, log } = context
-  const unplugLater = createUnplugLater(context)
   const address: InstancePart = {
     name: 'networking',
     rank: 20,
@@ -52,7 +51,7 @@ export function createAddress (context: BaseContext): InstancePart {
         await context.network?.unplug(id)
       } catch (error) {
         log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network yet')
-        unplugLater(id)
+        unplugLater(context, id)
       }
     },
 

@@ -6,7 +6,7 @@ import { identityOf, type BaseContext } from '../context.ts'
 import type { CopyWay, ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
-import { untilDone } from './later.ts'
+import { doLater } from './later.ts'
 import { isShortage } from './shortage.ts'
 
 /** The spec of a create, with ids in place of the names that the caller used. @throws not_found, ambiguous, invalid_request, PluginDisabled */
@@ -50,7 +50,7 @@ async function releaseOrLater (context: BaseContext, part: InstancePart, instanc
   try {
     await part.release?.(instance)
   } catch (error) {
-    void untilDone(context, instance.id, async () => { await part.release?.(instance) })
+    doLater(context, `release ${part.name}`, instance.id, async () => { await part.release?.(instance) })
     throw error
   }
 }

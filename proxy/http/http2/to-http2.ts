@@ -40,8 +40,7 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp
     if (last) return
     // What an origin sends after an answer without a body is not read.
     if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
-    // Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset. A reset without an error shows by the length alone.
-    else reply.send(outgoing, () => outgoing.rstCode === constants.NGHTTP2_NO_ERROR && exchange.bytesOut === Number(headers['content-length'] ?? exchange.bytesOut) ? trailers : undefined)
+    else reply.send(outgoing, () => isWhole(outgoing, exchange.bytesOut, headers['content-length']) ? trailers : undefined)
   }))
   outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // The reset that follows carries the code.
@@ -51,6 +50,11 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp
     if (!guest.headersSent) reply.abort('upstream_failed')
     else if (!guest.writableEnded) reply.reset(isReset(outgoing, session) ? outgoing.rstCode : constants.NGHTTP2_INTERNAL_ERROR)
   }))
+}
+
+/** Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset. A reset without an error shows by the length alone. */
+function isWhole (outgoing: ClientHttp2Stream, received: number, told: string | undefined): boolean {
+  return outgoing.rstCode === constants.NGHTTP2_NO_ERROR && (told === undefined || received === Number(told))
 }
 
 /** Whether the origin reset it. Node cancels the streams of a connection that is gone, and a client may take a cancelled answer for one that has ended. */
