@@ -16,7 +16,7 @@ const MODULES = ['nf_tables', 'nft_ct', 'nft_chain_nat', 'nft_masq', 'nft_redir'
 
 /** Prepares the server's data here, where that takes seconds, and runs the scenario there. */
 export async function scenarioUnderKvm (t: Test, driver: string): Promise<void> {
-  await t.test(`the scenario of all drivers, with ${driver} under KVM`, async (t) => {
+  await t.test(`the scenario of all drivers, with ${driver} under KVM`, { buffered: true }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'berth-kvm-scenario-'))
     t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
     const data = join(folder, 'data')
