@@ -22,7 +22,7 @@ async function main (args: readonly string[]): Promise<number> {
     options = parseArguments(args, names, accelerated)
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error))
-    console.error(`npm run bench -- NAME [--runs N] [--seconds N] [--before FOLDER] [--accelerator auto|tcg|kvm] [--hypervisor qemu|firecracker], where NAME is one of: ${names.join(', ')}; an accelerator is for ${accelerated.join(', ')}`)
+    console.error(`npm run bench -- NAME [--runs N] [--seconds N] [--before FOLDER] [--accelerator auto|tcg|kvm] [--hypervisor qemu|firecracker|cloud-hypervisor], where NAME is one of: ${names.join(', ')}; an accelerator is for ${accelerated.join(', ')}`)
     return 1
   }
   if (options.accelerator === 'kvm' && !isEmulatedHost) {

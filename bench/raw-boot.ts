@@ -52,7 +52,7 @@ export async function bootModel (server: Berth, options: Omit<MachineOptions, 'n
   const { directory } = pathsOf(server.server.dataDir, id)
   const { argv } = await vmmOf(directory)
   if (argv.includes('-incoming')) throw new Error('the model has not been booted, but made of a memory image')
-  const rest = await readRestModel(directory)
+  const rest = await readRestModel(directory, server.server.dataDir)
   await remove(server, id)
   return { argv: rest === undefined ? argv.map(takingMemory) : restLine(argv), directory, ...rest === undefined ? {} : { rest } }
 }

@@ -8,6 +8,7 @@ import { outputArgs, OUTPUT_PROGRAM } from '../core/library/vmm/output.ts'
 import { createRestClient, mayListenLater, type RestClient } from '../core/library/vmm/rest-client.ts'
 import type { RestRequest } from '../core/library/vmm/rest-launch.ts'
 import { AGENT_PORT, connectGuest } from '../core/library/vmm/vsock.ts'
+import { INITRD_FILE, KERNEL_FILE } from '../plugins/guest/system/store.ts'
 
 const API_SOCKET = 'api.sock'
 const VSOCK_SOCKET = 'vsock.sock'
@@ -42,18 +43,35 @@ const REQUESTS: Readonly<Record<string, (client: RestClient) => Promise<RestRequ
       put('/machine-config', machine), put('/boot-source', boot), ...ordered.map((drive) => put(`/drives/${drive.drive_id}`, drive)), put('/vsock', vsock), put('/entropy', {}),
       put('/actions', { action_type: 'InstanceStart' })
     ]
+  },
+  'cloud-hypervisor': async (client) => {
+    const { config } = toldBack(await client.ask('GET', '/vm.info')) as { readonly config: object }
+    return [put('/vm.create', config), { method: 'PUT', path: '/vm.boot' }]
   }
 }
 
-/** Of the VM that runs in a machine's folder; undefined when its VMM has no such API. */
-export async function readRestModel (directory: string): Promise<RestModel | undefined> {
+/** Links that a driver removes once its VMM has read them, and the files of the guests' system that they led to. */
+const DROPPED: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'cloud-hypervisor': { kernel: KERNEL_FILE, initrd: INITRD_FILE } }
+
+/** Of the VM that runs in a machine's folder; undefined when its VMM has no such API. @param dataDir the server's */
+export async function readRestModel (directory: string, dataDir: string): Promise<RestModel | undefined> {
   for (const [driver, read] of Object.entries(REQUESTS)) {
     const folder = join(directory, driver)
     if (!existsSync(folder)) continue
     const entries = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isSymbolicLink())
-    return { driver, links: await Promise.all(entries.map(async ({ name }) => [name, await readlink(join(folder, name))] as const)), requests: await read(clientIn(folder)) }
+    const there = await Promise.all(entries.map(async ({ name }) => [name, await readlink(join(folder, name))] as const))
+    const system = await systemIn(dataDir)
+    const dropped = Object.entries(DROPPED[driver] ?? {}).map(([name, file]) => [name, join(system, file)] as const)
+    return { driver, links: [...there, ...dropped], requests: await read(clientIn(folder)) }
   }
   return undefined
+}
+
+/** The folder of the one system that the guests of a new server have. */
+async function systemIn (dataDir: string): Promise<string> {
+  const systems = join(dataDir, 'system')
+  const [version = 'none'] = await readdir(systems)
+  return join(systems, version)
 }
 
 /** The command line of a VMM whose guest's output goes to files. */

@@ -18,7 +18,7 @@ import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { VmGone } from '../../core/library/vmm/errors.ts'
 import { QmpClosed } from './errors.ts'
 import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
-import { sameState, stateLetter, stateOfSilence } from '../../core/library/vmm/silence.ts'
+import { endPauseMs, isEnding, sameState, stateLetter, stateOfSilence } from '../../core/library/vmm/silence.ts'
 import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
 import { createPause } from '../../core/library/vmm/wake-pause.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
@@ -26,9 +26,6 @@ import { folderOf } from './run-folder.ts'
 import { stateOfAnswer } from './status.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
-// An exiting QEMU closes its socket a moment before its process ends. A closed socket does not count as hung within this time.
-const EXIT_GRACE_MS = 500
-const EXIT_PAUSE_MS = 3
 
 export interface Heartbeat {
   /** pause between two status queries, `ms` */
@@ -228,9 +225,11 @@ export class QemuVm implements Vm {
       this.#end()
       return 0
     }
-    if (performance.now() - this.#qmpLostAt < EXIT_GRACE_MS) {
+    // An exiting QEMU closes its socket before its process ends.
+    const silentMs = performance.now() - this.#qmpLostAt
+    if (silentMs < this.#options.heartbeat.deadlineMs) {
       // Unlike the heartbeat's, this pause keeps the server alive: somebody may be waiting for the end that is about to come.
-      await sleep(EXIT_PAUSE_MS)
+      await sleep(endPauseMs(silentMs))
       return 0
     }
     this.#setSilent()
@@ -249,7 +248,7 @@ export class QemuVm implements Vm {
   #setSilent (isStill = (): boolean => true): void {
     const { pid } = this.#identity
     readFile(`/proc/${pid}/stat`, 'utf8').then(
-      (stat) => { if (isStill() && isAlive(this.#identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
+      (stat) => { if (isStill() && isAlive(this.#identity) && !isEnding(stat)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
       // it has ended meanwhile
       () => this.notice()
     ).catch(this.#options.onError)

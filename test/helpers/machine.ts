@@ -23,7 +23,7 @@ export async function waitFor (server: TestServer, id: string, state: 'Running' 
   const answer = await server.sdk.instances.wait(id, { state, timeout })
   const instance = await server.sdk.instances.get(id)
   if (answer.state !== state) {
-    throw new Error(`the instance is ${answer.state} instead of ${state}; exit ${String(instance.exit_code)} ${instance.exit_message ?? ''}\n${(await lines(server, id, { source: 'vmm', tail: 20 })).join('\n')}`)
+    throw new Error(`the instance is ${answer.state} instead of ${state}, ${instance.state_error ?? 'for no error'}; exit ${String(instance.exit_code)} ${instance.exit_message ?? ''}\n${(await lines(server, id, { source: 'vmm', tail: 20 })).join('\n')}`)
   }
   return instance
 }

@@ -11,13 +11,10 @@ import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../hyp
 import { VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
-import { sameState, stateLetter, stateOfSilence } from './silence.ts'
+import { endPauseMs, isEnding, sameState, stateLetter, stateOfSilence } from './silence.ts'
 import { AGENT_PORT, connectGuest } from './vsock.ts'
 import { createPause } from './wake-pause.ts'
 
-// A VMM that ends closes its socket a moment before its process ends. Within this time it does not count as hung.
-const EXIT_GRACE_MS = 500
-const EXIT_PAUSE_MS = 3
 const CONNECT_ATTEMPT_MS = 1000
 const CONNECT_PAUSES_MS = { first: 5, most: 100 }
 
@@ -215,9 +212,11 @@ export class RestVm implements Vm {
     if (this.#released) return 0
     if (!isAlive(this.#parts.identity)) return this.#end()
     if (this.#lostAt === -Infinity) this.#lostAt = performance.now()
-    if (performance.now() - this.#lostAt < EXIT_GRACE_MS) {
+    // A VMM that ends closes its socket before its process ends.
+    const silentMs = performance.now() - this.#lostAt
+    if (silentMs < this.#options.heartbeat.deadlineMs) {
       // Unlike the heartbeat's, this pause keeps the process alive: a caller may wait for the end that is about to come.
-      await sleep(EXIT_PAUSE_MS)
+      await sleep(endPauseMs(silentMs))
       return 0
     }
     await this.#setSilent()
@@ -227,7 +226,7 @@ export class RestVm implements Vm {
   async #setSilent (): Promise<void> {
     const { pid } = this.#parts.identity
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-    if (stat !== undefined && isAlive(this.#parts.identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs))
+    if (stat !== undefined && isAlive(this.#parts.identity) && !isEnding(stat)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs))
   }
 
   #end (): 0 {
