@@ -10,6 +10,8 @@ import { BoundedText } from './bounded-text.ts'
 import type { FileOutcome } from './count.ts'
 
 const FOLDERS = ['bench', 'cli', 'core', 'plugins', 'proxy', 'setup', 'test']
+/** has types of its own, and is looked at by eslint alone */
+const EXAMPLES = 'examples'
 const FILES = ['eslint.config.js', 'package-lock.json', 'setup/lint/promises.json', 'tsconfig.json']
 const SHOWN_BYTES = 64 * 1024
 
@@ -17,7 +19,7 @@ const SHOWN_BYTES = 64 * 1024
 export async function lint (signal: AbortSignal): Promise<FileOutcome> {
   const started = performance.now()
   const stamp = join(packageRoot, '.cache/lint-clean')
-  const digest = await digestOfSources()
+  const digest = await digestOfSources(packageRoot)
   const { isClean, said } = await isKnown(stamp, digest) ? { isClean: true, said: '' } : await runLinters(signal)
   if (isClean) {
     await mkdir(dirname(stamp), { recursive: true })
@@ -49,11 +51,11 @@ interface Linter {
 }
 
 /** ESLint's own cache checks one file at a time; rules here look at the types and imports of other files. So it is everything or nothing. */
-async function digestOfSources (): Promise<string> {
-  const found = await Promise.all(FOLDERS.map(async folder => (await readdir(join(packageRoot, folder), { recursive: true })).map(name => join(folder, name))))
-  const sources = found.flat().filter(name => /\.(?:[cm]?js|ts)$/.test(name)).sort()
+export async function digestOfSources (root: string): Promise<string> {
+  const found = await Promise.all([...FOLDERS, EXAMPLES].map(async folder => (await readdir(join(root, folder), { recursive: true })).map(name => join(folder, name))))
+  const sources = found.flat().filter(name => /\.(?:[cm]?js|tsx?)$/.test(name)).sort()
   const hash = createHash('sha256')
-  for (const name of [...FILES, ...sources]) hash.update(`${name}\0`).update(await readFile(join(packageRoot, name))).update('\0')
+  for (const name of [...FILES, ...sources]) hash.update(`${name}\0`).update(await readFile(join(root, name))).update('\0')
   return hash.digest('hex')
 }
 
