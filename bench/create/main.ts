@@ -7,7 +7,7 @@ import { inFolder } from '../folder.ts'
 import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import type { ServerOptions } from '../../setup/server/process.ts'
-import type { Benchmarks, BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions, Under } from '../options.ts'
 import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { fetchKernel } from '../../test/helpers/isolated.ts'
@@ -35,6 +35,11 @@ const WAYS = [
   { name: 'cold', title: 'templates off', ratioAtMost: 1.15, plugins: templatesOff(), spares: undefined }
 ] as const
 
+/** A spare VM is given its disks while it waits, which Cloud Hypervisor cannot. */
+function waysOf ({ hypervisor }: Under): ReadonlyArray<typeof WAYS[number]> {
+  return WAYS.filter(({ name }) => name !== 'spare' || hypervisor !== 'cloud-hypervisor')
+}
+
 async function createBench ({ runs, before, ...under }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
@@ -47,7 +52,7 @@ async function createBench ({ runs, before, ...under }: BenchOptions): Promise<v
     }
     const sidesOf = async ({ folders, titles }: { readonly folders: string, readonly titles: string }, build: Pick<ServerOptions, 'program'>): Promise<Side[]> => {
       const sides: Side[] = []
-      for (const { name, title, ratioAtMost, plugins, spares } of WAYS) {
+      for (const { name, title, ratioAtMost, plugins, spares } of waysOf(under)) {
         const berth = await start(`${folders}${name}`, plugins, build)
         sides.push({ berth, title, ratioAtMost, series: series(`${titles}${title}`), steps: createSteps('the guest to its first line, and HTTP'), ...spares === undefined ? {} : { warmth: await warmUp(berth, machine, spares) } })
       }

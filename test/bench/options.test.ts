@@ -27,7 +27,7 @@ t.test('a hypervisor that runs under KVM alone is taken with KVM only, and one t
   for (const accelerator of ['auto', 'tcg']) {
     t.throws(() => parse('create', '--accelerator', accelerator, '--hypervisor', 'firecracker'), { message: '--hypervisor firecracker: it runs under KVM alone, so --accelerator kvm is wanted' })
   }
-  t.throws(() => parse('create', '--hypervisor', 'bochs'), { message: '--hypervisor bochs: one of qemu, firecracker is wanted' })
+  t.throws(() => parse('create', '--hypervisor', 'bochs'), { message: '--hypervisor bochs: one of qemu, firecracker, cloud-hypervisor is wanted' })
 })
 
 t.test('numbers, and names of benchmarks, are checked', async (t) => {
