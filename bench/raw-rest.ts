@@ -34,6 +34,9 @@ type Told = Readonly<Record<'boot-source' | 'machine-config' | 'vsock', object>>
 /** The guest tells disks by their order, which Firecracker does not tell. */
 const DISKS: readonly string[] = ['root', 'overlay', 'headers']
 
+/** before the paths of a VMM's API */
+const PREFIXES: Readonly<Record<string, string>> = { 'cloud-hypervisor': '/api/v1' }
+
 /** The requests by which another VMM boots the same machine. */
 const REQUESTS: Readonly<Record<string, (client: RestClient) => Promise<RestRequest[]>>> = {
   firecracker: async (client) => {
@@ -62,7 +65,7 @@ export async function readRestModel (directory: string, dataDir: string): Promis
     const there = await Promise.all(entries.map(async ({ name }) => [name, await readlink(join(folder, name))] as const))
     const system = await systemIn(dataDir)
     const dropped = Object.entries(DROPPED[driver] ?? {}).map(([name, file]) => [name, join(system, file)] as const)
-    return { driver, links: [...there, ...dropped], requests: await read(clientIn(folder)) }
+    return { driver, links: [...there, ...dropped], requests: await read(clientIn(folder, driver)) }
   }
   return undefined
 }
@@ -85,8 +88,8 @@ export async function placeLinks ({ links }: RestModel, folder: string, there: (
 }
 
 /** Has the VMM that was just started in a folder boot its machine, and resolves to the connection to its guest. */
-export async function bootOver ({ requests }: RestModel, folder: string): Promise<Socket> {
-  const client = clientIn(folder)
+export async function bootOver ({ driver, requests }: RestModel, folder: string): Promise<Socket> {
+  const client = clientIn(folder, driver)
   for (const { method, path, body } of requests) await untilItListens(async () => await client.ask(method, path, body))
   const deadline = performance.now() + TIMEOUT_MS
   for (let pauseMs = CALL_PAUSES_MS.first; ; pauseMs = Math.min(pauseMs * 2, CALL_PAUSES_MS.most)) {
@@ -112,8 +115,8 @@ async function untilItListens (ask: () => Promise<unknown>): Promise<void> {
   }
 }
 
-function clientIn (folder: string): RestClient {
-  return createRestClient({ name: 'the VMM', folder, socket: API_SOCKET, timeoutMs: TIMEOUT_MS })
+function clientIn (folder: string, driver: string): RestClient {
+  return createRestClient({ name: 'the VMM', folder, socket: API_SOCKET, prefix: PREFIXES[driver] ?? '', timeoutMs: TIMEOUT_MS })
 }
 
 /** What a VMM writes as null was not set. */
