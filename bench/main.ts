@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { placeOf, isEmulatedHost } from './accelerator.ts'
 import { measuredOn } from './harness.ts'
-import { parseArguments, type BenchmarkFile } from './options.ts'
+import { HYPERVISORS, parseArguments, type BenchmarkFile } from './options.ts'
 
 const FOLDER = new URL('./', import.meta.url)
 
@@ -22,7 +22,7 @@ async function main (args: readonly string[]): Promise<number> {
     options = parseArguments(args, names, accelerated)
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error))
-    console.error(`npm run bench -- NAME [--runs N] [--seconds N] [--before FOLDER] [--accelerator auto|tcg|kvm] [--hypervisor qemu|firecracker|cloud-hypervisor], where NAME is one of: ${names.join(', ')}; an accelerator is for ${accelerated.join(', ')}`)
+    console.error(`npm run bench -- NAME [--runs N] [--seconds N] [--before FOLDER] [--accelerator auto|tcg|kvm] [--hypervisor ${HYPERVISORS.join('|')}], where NAME is one of: ${names.join(', ')}; an accelerator is for ${accelerated.join(', ')}`)
     return 1
   }
   if (options.accelerator === 'kvm' && !isEmulatedHost) {

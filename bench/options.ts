@@ -6,7 +6,7 @@ const ACCELERATORS = ['auto', 'tcg', 'kvm'] as const
 /** As in the configuration of QEMU's driver: `auto` is KVM where it boots the guests' kernel, else emulation. */
 export type Accelerator = typeof ACCELERATORS[number]
 
-const HYPERVISORS = ['qemu', 'firecracker', 'cloud-hypervisor'] as const
+export const HYPERVISORS = ['qemu', 'firecracker', 'cloud-hypervisor'] as const
 
 export type Hypervisor = typeof HYPERVISORS[number]
 

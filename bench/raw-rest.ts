@@ -34,47 +34,56 @@ type Told = Readonly<Record<'boot-source' | 'machine-config' | 'vsock', object>>
 /** The guest tells disks by their order, which Firecracker does not tell. */
 const DISKS: readonly string[] = ['root', 'overlay', 'headers']
 
-/** before the paths of a VMM's API */
-const PREFIXES: Readonly<Record<string, string>> = { 'cloud-hypervisor': '/api/v1' }
+/** A VMM with a REST API. */
+interface RestVmm {
+  /** before the paths of its API; absent: nothing */
+  readonly prefix?: string
+  /** links that its driver removes once it has read them, and the files of the guests' system that they led to */
+  readonly dropped?: Readonly<Record<string, string>>
+  /** the requests by which another one boots the same machine */
+  readonly requests: (client: RestClient) => Promise<RestRequest[]>
+}
 
-/** The requests by which another VMM boots the same machine. */
-const REQUESTS: Readonly<Record<string, (client: RestClient) => Promise<RestRequest[]>>> = {
-  firecracker: async (client) => {
-    const { drives, 'boot-source': boot, 'machine-config': machine, vsock } = toldBack(await client.ask('GET', '/vm/config')) as Told
-    const ordered = drives.toSorted((a, b) => DISKS.indexOf(a.drive_id) - DISKS.indexOf(b.drive_id))
-    return [
-      put('/machine-config', machine), put('/boot-source', boot), ...ordered.map((drive) => put(`/drives/${drive.drive_id}`, drive)), put('/vsock', vsock), put('/entropy', {}),
-      put('/actions', { action_type: 'InstanceStart' })
-    ]
+/** by the names of their drivers */
+const VMMS: Readonly<Record<string, RestVmm>> = {
+  firecracker: {
+    requests: async (client) => {
+      const { drives, 'boot-source': boot, 'machine-config': machine, vsock } = toldBack(await client.ask('GET', '/vm/config')) as Told
+      const ordered = drives.toSorted((a, b) => DISKS.indexOf(a.drive_id) - DISKS.indexOf(b.drive_id))
+      return [
+        put('/machine-config', machine), put('/boot-source', boot), ...ordered.map((drive) => put(`/drives/${drive.drive_id}`, drive)), put('/vsock', vsock), put('/entropy', {}),
+        put('/actions', { action_type: 'InstanceStart' })
+      ]
+    }
   },
-  'cloud-hypervisor': async (client) => {
-    const { config } = toldBack(await client.ask('GET', '/vm.info')) as { readonly config: object }
-    return [put('/vm.create', config), { method: 'PUT', path: '/vm.boot' }]
+  'cloud-hypervisor': {
+    prefix: '/api/v1',
+    dropped: { kernel: KERNEL_FILE, initrd: INITRD_FILE },
+    requests: async (client) => {
+      const { config } = toldBack(await client.ask('GET', '/vm.info')) as { readonly config: object }
+      return [put('/vm.create', config), { method: 'PUT', path: '/vm.boot' }]
+    }
   }
 }
 
-/** Links that a driver removes once its VMM has read them, and the files of the guests' system that they led to. */
-const DROPPED: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'cloud-hypervisor': { kernel: KERNEL_FILE, initrd: INITRD_FILE } }
-
 /** Of the VM that runs in a machine's folder; undefined when its VMM has no such API. @param dataDir the server's */
 export async function readRestModel (directory: string, dataDir: string): Promise<RestModel | undefined> {
-  for (const [driver, read] of Object.entries(REQUESTS)) {
+  for (const [driver, { dropped, requests }] of Object.entries(VMMS)) {
     const folder = join(directory, driver)
     if (!existsSync(folder)) continue
     const entries = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isSymbolicLink())
     const there = await Promise.all(entries.map(async ({ name }) => [name, await readlink(join(folder, name))] as const))
-    const system = await systemIn(dataDir)
-    const dropped = Object.entries(DROPPED[driver] ?? {}).map(([name, file]) => [name, join(system, file)] as const)
-    return { driver, links: [...there, ...dropped], requests: await read(clientIn(folder, driver)) }
+    const again = dropped === undefined ? [] : await linksToSystem(dropped, dataDir)
+    return { driver, links: [...there, ...again], requests: await requests(clientIn(folder, driver)) }
   }
   return undefined
 }
 
-/** The folder of the one system that the guests of a new server have. */
-async function systemIn (dataDir: string): Promise<string> {
+/** Into the one system that the guests of a new server have. */
+async function linksToSystem (files: Readonly<Record<string, string>>, dataDir: string): Promise<Array<readonly [name: string, target: string]>> {
   const systems = join(dataDir, 'system')
   const [version = 'none'] = await readdir(systems)
-  return join(systems, version)
+  return Object.entries(files).map(([name, file]) => [name, join(systems, version, file)] as const)
 }
 
 /** The command line of a VMM whose guest's output goes to files. */
@@ -116,7 +125,7 @@ async function untilItListens (ask: () => Promise<unknown>): Promise<void> {
 }
 
 function clientIn (folder: string, driver: string): RestClient {
-  return createRestClient({ name: 'the VMM', folder, socket: API_SOCKET, prefix: PREFIXES[driver] ?? '', timeoutMs: TIMEOUT_MS })
+  return createRestClient({ name: 'the VMM', folder, socket: API_SOCKET, prefix: VMMS[driver]?.prefix ?? '', timeoutMs: TIMEOUT_MS })
 }
 
 /** What a VMM writes as null was not set. */

@@ -10,6 +10,7 @@ import type { ServerOptions } from '../../setup/server/process.ts'
 import type { Benchmarks, BenchOptions, Under } from '../options.ts'
 import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { hasSpares } from '../../test/helpers/hypervisor-names.ts'
 import { fetchKernel } from '../../test/helpers/isolated.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
@@ -35,9 +36,8 @@ const WAYS = [
   { name: 'cold', title: 'templates off', ratioAtMost: 1.15, plugins: templatesOff(), spares: undefined }
 ] as const
 
-/** A spare VM is given its disks while it waits, which Cloud Hypervisor cannot. */
 function waysOf ({ hypervisor }: Under): ReadonlyArray<typeof WAYS[number]> {
-  return WAYS.filter(({ name }) => name !== 'spare' || hypervisor !== 'cloud-hypervisor')
+  return WAYS.filter(({ name }) => name !== 'spare' || hasSpares(hypervisor))
 }
 
 async function createBench ({ runs, before, ...under }: BenchOptions): Promise<void> {

@@ -6,6 +6,7 @@ import { cpToInstance } from '@onkernel/hypeman/lib/cp'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { look, shell } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { hasSpares } from '../../helpers/hypervisor-names.ts'
 import { createShell, lines, waitFor } from '../../helpers/machine.ts'
 import { figure } from '../../helpers/metrics.ts'
 import type { TestServer } from '../../helpers/server.ts'
@@ -95,12 +96,11 @@ async function templates (t: Test, { server, image, driver }: Stage): Promise<vo
     return /create: ([^:]*):/.exec((await lines(server, id, { source: 'hypeman' })).join('\n'))?.[1] ?? ''
   }
   const there = async (name: 'templates' | 'spares'): Promise<unknown> => await eventually(name, async () => await figure(server, `berth_instances_${name}`) === 1, { limitMs: 300_000, pollMs: 500 })
-  // A spare VM is given its disks while it waits, which Cloud Hypervisor cannot.
-  const hasSpares = driver !== 'cloud-hypervisor'
+  const fromSpare = hasSpares(driver)
   t.equal(await make('first'), 'by a boot')
   await there('templates')
-  if (hasSpares) await there('spares')
-  t.equal(await make('second'), hasSpares ? 'from a spare VM' : 'from a template')
+  if (fromSpare) await there('spares')
+  t.equal(await make('second'), fromSpare ? 'from a spare VM' : 'from a template')
   t.match(await make('third'), /^from a (?:template|spare VM)$/)
   const bootIds = await Promise.all(made.map(async (id) => await shell(server, id, 'cat /proc/sys/kernel/random/boot_id')))
   t.equal(new Set(bootIds).size, 3, 'each is a machine of its own')
