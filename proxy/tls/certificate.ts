@@ -1,8 +1,9 @@
 // Builds X.509 certificates: forge writes the ASN.1, Node's own crypto makes keys and signatures. Nothing here parses what a guest or an origin sent.
 import { createPrivateKey, createPublicKey, randomBytes, sign, type KeyObject } from 'node:crypto'
-import forge from 'node-forge'
+import asn1 from 'node-forge/lib/asn1.js'
+import pki from 'node-forge/lib/x509.js'
+import type forge from 'node-forge'
 
-const { asn1, pki } = forge
 const SHA256_WITH_RSA = '1.2.840.113549.1.1.11'
 const DAY_MS = 24 * 60 * 60 * 1000
 // Position of the subject's public key in a TBSCertificate that has a version (RFC 5280, 4.1).

@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 /** Starts one worker. Its channel is open; its log lines arrive on `stdio[AUDIT_DESCRIPTOR]`. */
 export type Launch = () => ChildProcess
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PROGRAM = relative(ROOT, fileURLToPath(new URL('./main.js', import.meta.url)))
+// As the parent's program sees them, dist/proxy/main.js: see setup/bundled-proxy.js.
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PROGRAM = relative(ROOT, fileURLToPath(new URL('worker.js', import.meta.url)))
 /** descriptors of Node and of the program's folder; standard streams, channel and log lines come before them */
 const [NODE, FOLDER] = [5, 6]
 /** Variables for the parent alone: how the server finds it, the sockets that systemd passes, and systemd's notification socket. */

@@ -13,9 +13,14 @@ export interface SpareOptions {
   readonly log: Log
 }
 
+/** Guests' first requests come right after the first policy, and the start of a process would take half of a small host from them. */
+const FIRST_AFTER_MS = 2_000
+
 export class Spare {
   readonly #options: SpareOptions
   #process: WorkerProcess | undefined
+  /** the wait before the first one */
+  #wait: NodeJS.Timeout | 'over' | undefined
   #isClosed = false
 
   constructor (options: SpareOptions) {
@@ -31,8 +36,16 @@ export class Spare {
     return spare
   }
 
-  /** Starts a spare process, unless there is one. */
+  /** Starts a spare process, unless there is one; the first one after a while. */
   prepare (): void {
+    if (this.#wait === 'over') return this.#start()
+    this.#wait ??= setTimeout(() => {
+      this.#wait = 'over'
+      this.#start()
+    }, FIRST_AFTER_MS)
+  }
+
+  #start (): void {
     if (this.#isClosed || this.#process !== undefined) return
     const own = this.#create({
       ready () {},
@@ -47,6 +60,7 @@ export class Spare {
 
   close (): void {
     this.#isClosed = true
+    if (this.#wait !== 'over') clearTimeout(this.#wait)
     this.#process?.belongTo({ ready () {}, reported () {}, ended () {} })
     this.#process?.kill()
   }

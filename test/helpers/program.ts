@@ -1,13 +1,23 @@
-// Compiles small static programs for guests, so that tests need nothing that an image would have to bring.
-import { readFile, writeFile } from 'node:fs/promises'
+// Compiles small static programs, so that tests need nothing that an image or a host would have to bring.
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
 
-/** The bytes of a static executable made from C source. `folder` is the test's own. */
-export async function compileProgram (folder: string, name: string, source: string): Promise<Buffer> {
-  const file = join(folder, `${name}.c`)
-  const program = join(folder, name)
-  await writeFile(file, source)
-  await createHostCommands().run('cc', ['-static', '-Os', '-Wall', '-Wextra', '-Werror', '-o', program, file], { timeoutMs: 60_000 })
+const FLAGS = ['-static', '-Os', '-Wall', '-Wextra', '-Werror']
+const CACHE = join(packageRoot, '.cache/programs')
+
+/** The bytes of an executable made from C source. It is compiled once, and kept until the source is another. */
+export async function compileProgram (source: string): Promise<Buffer> {
+  const program = join(CACHE, createHash('sha256').update(`${process.arch} ${FLAGS.join(' ')}\n${source}`).digest('hex').slice(0, 32))
+  if (!existsSync(program)) {
+    await mkdir(CACHE, { recursive: true })
+    // Files of tests run side by side, and may compile the same.
+    const unfinished = `${program}.${randomUUID()}`
+    await createHostCommands().run('cc', [...FLAGS, '-x', 'c', '-o', unfinished, '-'], { input: source, timeoutMs: 60_000 })
+    await rename(unfinished, program)
+  }
   return await readFile(program)
 }

@@ -6,7 +6,7 @@ import { compileProgram } from '../helpers/program.ts'
 import { startTestServer } from '../helpers/server.ts'
 
 const server = await startTestServer(t)
-const hog = await compileProgram(t.testdir(), 'hog', `
+const hog = await compileProgram(`
   #include <stdlib.h>
   #include <string.h>
   int main (void) { for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); } }

@@ -10,7 +10,7 @@ import type { TarEntry } from '../helpers/tar.ts'
 const server = await startTestServer(t)
 
 t.test('an image of one static binary, without a shell, boots', async (t) => {
-  const program = await compileProgram(t.testdir(), 'hello', `
+  const program = await compileProgram(`
     #include <stdio.h>
     #include <unistd.h>
     int main (int argc, char **argv) { printf("%d %s %s uid=%d\\n", argc, argv[0], argc > 1 ? argv[1] : "-", getuid()); return 3; }

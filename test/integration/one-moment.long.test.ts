@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createHostCommands } from '../../core/process/run.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow, lines } from '../helpers/machine.ts'
+import { compileProgram } from '../helpers/program.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { skipFile } from '../helpers/skip-file.ts'
 
@@ -17,9 +17,8 @@ const ROUND = 128
 
 await skipFile(skipWithout('snapshots'))
 const server = await startTestServer(t)
-const compiled = join(t.testdir({}), 'pairs')
-await createHostCommands().run('cc', ['-static', '-O2', '-Wall', '-Wextra', '-Werror', '-o', compiled, join(packageRoot, 'test/integration/programs/pairs.c')])
-const image = await push(server, await busyboxImage({}, [{ path: program.slice(1), content: await readFile(compiled), mode: 0o755 }]), 'one-moment/busybox:latest')
+const compiled = await compileProgram(await readFile(join(packageRoot, 'test/integration/programs/pairs.c'), 'utf8'))
+const image = await push(server, await busyboxImage({}, [{ path: program.slice(1), content: compiled, mode: 0o755 }]), 'one-moment/busybox:latest')
 
 const numberOf = (line: string): number => Number(/^at (\d+)$/.exec(line)?.[1] ?? NaN)
 

@@ -3,9 +3,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -15,6 +14,7 @@ import { berth } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
+import { compileProgram } from '../helpers/program.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 
 const OUTSIDE = '198.51.100.2'
@@ -68,7 +68,7 @@ async function published (t: Test): Promise<void> {
   t.teardown(async () => { for (const name of [namespace, outside]) if (existsSync(`/run/netns/${name}`)) await commands.run('ip', ['netns', 'delete', name]) })
   await connectOutside(outside)
   const server = await startTestServer(t, { plugins: { networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } } } })
-  const image = await push(server, await busyboxImage({}, [{ path: 'echo', mode: 0o755, content: await compiled(t) }]), 'ports/echo:latest')
+  const image = await push(server, await busyboxImage({}, [{ path: 'echo', mode: 0o755, content: await compileProgram(ECHO) }]), 'ports/echo:latest')
   const { id } = await createMachine(server, image, { name: 'echo', entrypoint: [], cmd: ['/echo'] })
   await follow(server, id, (line) => line.includes('listening'))
   const tcp = await publish(server, { instance_port: 7, address: '0.0.0.0' })
@@ -150,13 +150,6 @@ async function timed (work: () => Promise<void>): Promise<number> {
   const began = performance.now()
   await work()
   return performance.now() - began
-}
-
-async function compiled (t: Test): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-ports-test-'))
-  t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
-  await commands.run('cc', ['-static', '-Os', '-x', 'c', '-o', join(folder, 'echo'), '-'], { input: ECHO })
-  return await readFile(join(folder, 'echo'))
 }
 
 /** An outside that this namespace, the "host", reaches through `wan`. */

@@ -14,7 +14,7 @@ const [ONE, OTHER, THIRD, FOURTH] = [loopback(10), loopback(11), loopback(12), l
 const FIRST = 10
 
 async function stageWith (t: Test): Promise<{ stage: Stage, heard: () => string | undefined }> {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: 2 })
   let authorization: string | undefined
   await stage.origin(100, { streaming: (request, response) => { authorization = request.headers.authorization; response.end('hello from the origin') } })
   const vms = [vmPolicy(ONE, [{}]), vmPolicy(OTHER, [{}]), vmPolicy(THIRD, [{}])]

@@ -7,9 +7,10 @@ import { exchangeBytes, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
-import { endWorkerOf, WORKERS } from './helpers/workers.ts'
+import { endWorkerOf } from './helpers/workers.ts'
 
 const HOST = 'api.good.test'
+const WORKERS = 2
 const KILLS = Number(process.env['BERTH_TEST_KILLS'] ?? 20)
 const BETWEEN_KILLS_MS = 1000
 const REQUESTS_PER_CONNECTION = 50
@@ -70,7 +71,7 @@ class BusyVm {
 }
 
 t.test('while one worker is killed each second, VMs of others lose no request, its own fail for a moment, and nothing goes out without the policy', async (t) => {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: WORKERS })
   const origin = await stage.origin(100)
   const ca = await stage.proxy.ca()
   const vms = Array.from({ length: 8 }, (_, index) => new BusyVm(stage, ca, 10 + index))

@@ -21,7 +21,7 @@ async function served (stage: Stage, socket: TLSSocket): Promise<void> {
 
 /** Two VMs of different workers, a served connection of each, and the worker of the first. */
 async function neighbours (t: Test): Promise<{ stage: Stage, own: TLSSocket, foreign: TLSSocket, worker: Awaited<ReturnType<typeof workerOf>> }> {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: 2 })
   await stage.origin(100)
   await stage.proxy.policy(vmPolicy(ONE, [{}]), vmPolicy(OTHER, [{}]))
   const [own, foreign] = [await openTls(stage.proxy, ONE, HOST), await openTls(stage.proxy, OTHER, HOST)]
@@ -43,7 +43,7 @@ t.test('a worker that ends takes the connections of its own VMs with it; others 
 })
 
 t.test('figures of all workers come together, and outlive the worker that counted', async (t) => {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: 2 })
   await stage.origin(100)
   await stage.proxy.policy(vmPolicy(ONE, [{}]), vmPolicy(OTHER, [{}]))
   for (const guest of [ONE, OTHER]) await ask(stage.proxy, guest, { name: HOST, headers: { host: stage.host(HOST) } })
@@ -76,7 +76,7 @@ t.test('a policy is acknowledged when it is in force in every worker: one that h
 })
 
 t.test('a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so; its neighbour is served', async (t) => {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: 2 })
   await stage.origin(100)
   // Both of one worker: there are two.
   await stage.proxy.policy(vmPolicy(ONE, [{}]), vmPolicy(THIRD, [{}]))
@@ -120,7 +120,7 @@ t.test('of many VMs that are always busy, the one whose traffic ends workers is 
 })
 
 t.test('workers end with their parent, whatever ends it', async (t) => {
-  const stage = await setStage(t)
+  const stage = await setStage(t, { workers: 2 })
   await workerOf(stage.proxy, ONE)
   const workers = await workersOf(stage.proxy)
   const exited = once(stage.proxy.process, 'exit')

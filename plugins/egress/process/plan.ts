@@ -1,14 +1,16 @@
 // How a managed proxy should run: its configuration, its user, and a fingerprint by which a running one is recognized.
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { sizeBytes } from '../../../core/config/quantities.ts'
 import type { ProxyPlace } from '../../networking/contract.ts'
 import type { EgressConfig } from '../manifest.ts'
 import type { ProxyUser } from './user.ts'
 
-export const PROGRAM = fileURLToPath(new URL('../../../proxy/main.js', import.meta.url))
+const programAt = (name: string): string => fileURLToPath(new URL(`../../../proxy/${name}`, import.meta.url))
+/** the proxy's program, and that of its workers */
+export const PROGRAM = programAt('main.js')
+const WORKER = programAt('worker.js')
 /** how long running requests may take when the proxy is replaced; nothing new is accepted meanwhile */
 export const DRAIN_MS = 10_000
 
@@ -58,12 +60,9 @@ function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean
   }
 }
 
-/** A digest of the program's files: a server of another version has other files. */
+/** A digest of the programs with all that they import: a server of another version has others. */
 export async function programDigest (): Promise<string> {
-  const folder = fileURLToPath(new URL('.', new URL('../../../proxy/main.js', import.meta.url)))
-  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.js')).sort()
-  const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')]))
-  return digest(JSON.stringify(texts))
+  return digest(JSON.stringify(await Promise.all([PROGRAM, WORKER].map(async (path) => await readFile(path, 'utf8')))))
 }
 
 function digest (text: string): string {

@@ -67,7 +67,7 @@ export async function setScene (t: Test, prefix = 24, plugins: Readonly<Record<s
       ...plugins
     }
   })
-  const probe = await compileProgram(server.folder, 'probe', await readFile(join(packageRoot, 'test/integration/egress-enforcement/probe.c'), 'utf8'))
+  const probe = await compileProgram(await readFile(join(packageRoot, 'test/integration/egress-enforcement/probe.c'), 'utf8'))
   const image = await push(server, await busyboxImage({ Env: ['PATH=/bin:/usr/bin'] }, [...await installedProgram('/usr/bin/curl'), { path: 'bin/probe', content: probe, mode: 0o755 }]), 'egress/probe:latest')
   return { server, far, image, namespace, gateway: `${base}.1`, cidr: `${base}.0/${prefix}` }
 }

@@ -3,7 +3,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -28,6 +28,7 @@ import { Networking } from '../../../plugins/networking/service.ts'
 import { resolveSettings } from '../../../plugins/networking/settings.ts'
 import type { NetworkingConfig } from '../../../plugins/networking/manifest.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { compileProgram } from '../../helpers/program.ts'
 import type { Order } from './programs/agent.ts'
 
 const runFile = promisify(execFile)
@@ -252,7 +253,7 @@ export class World {
 
   async #startGuest (port: NetworkPort, args: readonly string[]): Promise<{ process: ReturnType<World['child']>, lines: ReturnType<typeof createInterface> }> {
     const program = join(this.folder, 'fake-guest')
-    if (!existsSync(program)) await runFile('cc', ['-O2', '-Wall', '-Wextra', '-Werror', '-o', program, FAKE_GUEST])
+    if (!existsSync(program)) await writeFile(program, await compileProgram(await readFile(FAKE_GUEST, 'utf8')), { mode: 0o755 })
     const child = this.#start(this.namespace, [program, port.tap, ...args])
     const lines = createInterface({ input: child.stdout })
     const [first] = await once(lines, 'line')

@@ -25,12 +25,12 @@ const authority = createTestAuthority()
 
 interface Teardown { teardown (work: () => unknown): void }
 
-/** Starts everything; it ends with the test. */
+/** Starts everything; it ends with the test. Unless a test is about several workers, one serves all VMs, so that VMs are kept apart by what it does. */
 export async function setStage (t: Teardown, options: Partial<ProxyOptions> = {}): Promise<Stage> {
   const names = await startNames(loopback(2))
   const port = await freePort(loopback(100))
   const plainPort = await freePort(loopback(100))
-  const proxy = await startProxy({ roots: [authority.certificatePem], resolver: names.server, httpsPort: port, httpPort: plainPort, ...options })
+  const proxy = await startProxy({ roots: [authority.certificatePem], resolver: names.server, httpsPort: port, httpPort: plainPort, workers: 1, ...options })
   t.teardown(async () => {
     await proxy.stop()
     names.close()

@@ -1,9 +1,7 @@
 // The workers of a proxy, as its figures tell of them.
 import { eventually } from '../../helpers/eventually.ts'
+import { APART } from '../../../proxy/workers/blame.ts'
 import type { TestProxy } from './proxy.ts'
-
-/** as many as proxies of tests have */
-export const WORKERS = 2
 
 export interface SeenWorker { readonly name: string, readonly pid: number, readonly isUp: boolean }
 
@@ -27,9 +25,11 @@ export async function endWorkerOf (proxy: TestProxy, address: string, signal: No
 }
 
 /** Once it takes connections. */
-export async function workerOf (proxy: TestProxy, address: string, count = WORKERS): Promise<SeenWorker> {
-  const index = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) % count
+export async function workerOf (proxy: TestProxy, address: string): Promise<SeenWorker> {
+  const last = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
   return await eventually('the worker is up', async () => {
-    return (await workersOf(proxy)).find(({ name, isUp }) => name === String(index) && isUp)
+    const workers = await workersOf(proxy)
+    const regular = workers.filter(({ name }) => name !== APART)
+    return workers.find(({ name, isUp }) => name === String(last % regular.length) && isUp)
   }, { pollMs: 10 })
 }

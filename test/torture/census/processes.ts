@@ -29,7 +29,7 @@ export async function processes (): Promise<Process[]> {
 
 export const isVmm = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program).startsWith('qemu-system')
 export const isProxy = ({ command, state }: Process): boolean => state !== 'Z' && basename(command[0] ?? '') !== 'setpriv' && command.some((word) => word.endsWith('/proxy/main.js'))
-export const isWorker = ({ command, state }: Process): boolean => state !== 'Z' && command.some((word) => word.endsWith('/proxy/workers/main.js'))
+export const isWorker = ({ command, state }: Process): boolean => state !== 'Z' && command.some((word) => word.endsWith('/proxy/worker.js'))
 /** It outlives servers, as VMs do. */
 export const isLogGuard = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program) === 'berth-log-guard'
 

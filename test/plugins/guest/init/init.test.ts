@@ -7,7 +7,6 @@ import { packageRoot } from '../../../../core/package-root.ts'
 
 const run = promisify(execFile)
 const here = join(packageRoot, 'test/plugins/guest/init')
-const source = join(packageRoot, 'plugins/guest/init')
 const programs = ['frame', 'fields', 'accounts', 'pieces', 'agent-exec', 'agent-files', 'agent-init', 'agent-life', 'agent-sleep', 'agent-rehearsal', 'agent-trust', 'agent-volumes', 'agent-listen', 'trust', 'trust-text', 'java-store', 'network']
 const fuzzSeconds = 5
 
@@ -54,8 +53,7 @@ t.test('berth-init under the address and undefined-behaviour sanitizers', { time
 })
 
 t.test('the program that guests get', { timeout: 120_000 }, async (t) => {
-  const program = join(t.testdir({}), 'berth-init')
-  await run('sh', [join(source, 'build.sh'), program])
+  const program = join(packageRoot, 'dist/guest/berth-init')
   const elf = await outcome('readelf', ['-lW', program])
   t.notMatch(elf.stdout, /INTERP|DYNAMIC/, 'is static')
   const result = await outcome(program, [])

@@ -1,19 +1,18 @@
 // berth-egress: the program that stands between VMs with an egress policy and the rest of the world.
 import { parseArgs } from 'node:util'
-import { inheritedSockets } from './config/inherited.ts'
-import { ConfigFault, loadConfig } from './config/load.ts'
-import { createLog } from './log/log.ts'
-import { becomeUser } from './workers/become-user.ts'
-import { startProgram } from './parent/program.ts'
-import { prepareLaunch } from './workers/launch.ts'
+import { inheritedSockets } from '../config/inherited.ts'
+import { ConfigFault, loadConfig } from '../config/load.ts'
+import { createLog } from '../log/log.ts'
+import { becomeUser } from '../workers/become-user.ts'
+import { startProgram } from './program.ts'
+import { prepareLaunch } from '../workers/launch.ts'
 
 const USAGE = 'usage: node main.js --config FILE [--user UID:GID] [--check-config]'
 
 const log = createLog(line => { process.stderr.write(line) })
 
 async function main (): Promise<void> {
-  const { values } = parseArgs({ options: { config: { type: 'string' }, user: { type: 'string' }, 'check-config': { type: 'boolean', default: false } } })
-  if (values.config === undefined) throw new ConfigFault(USAGE)
+  const values = readArguments()
   // eslint-disable-next-line no-restricted-properties -- a program of its own reads the environment here, and hands it on
   const { env } = process
   const { launch, requireReadable } = prepareLaunch(env)
@@ -33,6 +32,17 @@ async function main (): Promise<void> {
       stopping = true
       program.stop().then(() => process.exit(0), fail)
     })
+  }
+}
+
+/** @throws ConfigFault with how it is called */
+function readArguments () {
+  try {
+    const { values: { config, ...rest } } = parseArgs({ options: { config: { type: 'string' }, user: { type: 'string' }, 'check-config': { type: 'boolean', default: false } } })
+    if (config === undefined) throw new Error('--config is needed')
+    return { config, ...rest }
+  } catch (error) {
+    throw new ConfigFault(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
   }
 }
 
