@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { TLSSocket } from 'node:tls'
 import { eventually } from '../helpers/eventually.ts'
+import { processTree } from '../helpers/process-tree.ts'
 import { Blame } from '../../proxy/workers/blame.ts'
 import { ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
@@ -117,6 +118,19 @@ t.test('of many VMs that are always busy, the one whose traffic ends workers is 
   }
   const blame = new Blame()
   for (let minute = 0; minute < 10; minute++) t.equal(blame.ended('0', new Set(['a']), minute * 60_000, () => '0'), undefined, 'once a minute is nobody\'s fault')
+})
+
+t.test('one process more than there are workers is kept ready, and takes the place of a worker that ends', async (t) => {
+  const stage = await setStage(t)
+  const worker = await workerOf(stage.proxy, stage.guest)
+  const parent = stage.proxy.process.pid ?? 0
+  for (let own = worker.pid, count = 0; count < 2; count++) {
+    const spare = await eventually('there is one', async () => processTree(parent).find(pid => pid !== parent && pid !== own))
+    await endWorkerOf(stage.proxy, stage.guest, 'SIGKILL')
+    const next = await workerOf(stage.proxy, stage.guest)
+    t.equal(next.pid, spare)
+    own = next.pid
+  }
 })
 
 t.test('workers end with their parent, whatever ends it', async (t) => {
