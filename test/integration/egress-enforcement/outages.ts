@@ -7,6 +7,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { follow, lines, waitFor } from '../../helpers/machine.ts'
+import { processTree } from '../../helpers/process-tree.ts'
 import { API, STRANGER } from './far/contract.ts'
 import { addGuest, fetchFrom, guestOf, mediated, mediates, proxiesOf, SECRET, setScene, type Guest, type Scene } from './scene.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -45,9 +46,11 @@ async function nothingDirect (t: Test, { far }: Scene): Promise<void> {
   t.same((await far.arrived()).filter((line) => /^(tcp|udp) /.test(line) && /:(80|443)$/.test(line) && line.includes(STRANGER)), [], 'nothing has gone directly out')
 }
 
-async function kill (pids: readonly number[]): Promise<void> {
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
-  await eventually('the processes are gone', () => pids.every((pid) => readIdentity(pid) === undefined))
+/** Workers end with their proxy, a moment later: until then packets that end their connections go out. */
+async function kill (proxies: readonly number[]): Promise<void> {
+  const all = proxies.flatMap(processTree)
+  for (const pid of proxies) process.kill(pid, 'SIGKILL')
+  await eventually('the processes are gone', () => all.every((pid) => readIdentity(pid) === undefined))
 }
 
 async function proxyKilled (t: Test, { scene, sealed, web }: Stage): Promise<void> {
