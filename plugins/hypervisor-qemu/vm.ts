@@ -18,7 +18,7 @@ import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { VmGone } from '../../core/library/vmm/errors.ts'
 import { QmpClosed } from './errors.ts'
 import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
-import { endPauseMs, isEnding, sameState, stateLetter, stateOfSilence } from '../../core/library/vmm/silence.ts'
+import { endPauseMs, sameState, stateOfSilence } from '../../core/library/vmm/silence.ts'
 import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
 import { createPause } from '../../core/library/vmm/wake-pause.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
@@ -248,7 +248,10 @@ export class QemuVm implements Vm {
   #setSilent (isStill = (): boolean => true): void {
     const { pid } = this.#identity
     readFile(`/proc/${pid}/stat`, 'utf8').then(
-      (stat) => { if (isStill() && isAlive(this.#identity) && !isEnding(stat)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
+      (stat) => {
+        const state = stateOfSilence(stat, this.#options.heartbeat.deadlineMs)
+        if (state !== undefined && isStill() && isAlive(this.#identity)) this.#set(state)
+      },
       // it has ended meanwhile
       () => this.notice()
     ).catch(this.#options.onError)

@@ -11,7 +11,7 @@ import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../hyp
 import { VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
-import { endPauseMs, isEnding, sameState, stateLetter, stateOfSilence } from './silence.ts'
+import { endPauseMs, sameState, stateOfSilence } from './silence.ts'
 import { AGENT_PORT, connectGuest } from './vsock.ts'
 import { createPause } from './wake-pause.ts'
 
@@ -226,7 +226,9 @@ export class RestVm implements Vm {
   async #setSilent (): Promise<void> {
     const { pid } = this.#parts.identity
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-    if (stat !== undefined && isAlive(this.#parts.identity) && !isEnding(stat)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs))
+    if (stat === undefined || !isAlive(this.#parts.identity)) return
+    const state = stateOfSilence(stat, this.#options.heartbeat.deadlineMs)
+    if (state !== undefined) this.#set(state)
   }
 
   #end (): 0 {
