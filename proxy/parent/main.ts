@@ -4,8 +4,8 @@ import { inheritedSockets } from '../config/inherited.ts'
 import { ConfigFault, loadConfig } from '../config/load.ts'
 import { createLog } from '../log/log.ts'
 import { becomeUser } from '../workers/become-user.ts'
-import { startProgram } from './program.ts'
 import { prepareLaunch } from '../workers/launch.ts'
+import { startProgram } from './program.ts'
 
 const USAGE = 'usage: node main.js --config FILE [--user UID:GID] [--check-config]'
 
