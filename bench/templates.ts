@@ -40,6 +40,8 @@ export function withoutKept (plugins: Plugins): Plugins {
 }
 
 export interface Warmth {
+  /** how instances are made from now on */
+  readonly way: Way
   /** Waits until the next create has a template, and a spare VM if there should be any: then nothing is made in the background. */
   ready (): Promise<void>
   /** Throws unless an instance was made in the expected way. */
@@ -49,17 +51,18 @@ export interface Warmth {
 /** Makes a server create a template of the only shape that it is used for. */
 export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'>, spares = 1): Promise<Warmth> {
   const url = await metricsUrl(berth.server)
-  const expected: Way = spares > 0 ? 'from a spare VM' : 'from a template'
+  const way: Way = spares > 0 ? 'from a spare VM' : 'from a template'
   const ready = async (): Promise<void> => { await untilAtLeast(berth, url, { berth_instances_templates: 1, berth_instances_spares: spares }) }
   await remove(berth, await boot(berth, { ...options, name: 'first-of-its-shape' }))
   await ready()
   await shareProofs(berth.server)
-  console.error(`it makes instances ${expected}`)
+  console.error(`it makes instances ${way}`)
   return {
+    way,
     ready,
     async check (id) {
       const lines = await logLines(berth, id, 'berth')
-      if (!lines.some(line => line.includes(`create: ${expected}`))) throw new Error(`the instance was not made ${expected}: ${lines.join('; ')}`)
+      if (!lines.some(line => line.includes(`create: ${way}`))) throw new Error(`the instance was not made ${way}: ${lines.join('; ')}`)
     }
   }
 }

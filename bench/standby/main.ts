@@ -13,6 +13,7 @@ import type { Benchmarks, BenchOptions, Under } from '../options.ts'
 import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
+import { hasSpares } from '../../test/helpers/hypervisor-names.ts'
 import { fetchKernel } from '../../test/helpers/isolated.ts'
 import { templatesOff, templatesOn, warmUp, withoutKept, type Warmth } from '../templates.ts'
 
@@ -68,13 +69,14 @@ async function ofShape (shape: Shape, { folder, image, runs, under, signal }: Sh
   }
   try {
     const machine = { argv, size: shape.size }
-    const warm = await start('warm', templatesOn())
+    const spares = hasSpares(under.hypervisor) ? 1 : 0
+    const warm = await start('warm', templatesOn(spares))
     // First, as the other server is then told that VMs can be saved, and does not find it out in its first standby.
-    const warmth = await warmUp(warm, machine)
+    const warmth = await warmUp(warm, machine, spares)
     const cold = await start('cold', templatesOff())
     const raw = await prepareRawBoots(cold, machine, createHostCommands(), join(folder, 'raw'))
     const sides = await measure({ warm, warmth, cold, raw }, shape, runs)
-    report(shape, sides)
+    report(shape, sides, warmth)
     return sides.restore
   } finally {
     await Promise.all(running.map(async ({ server }) => await server.stop()))
@@ -170,9 +172,9 @@ async function check (berth: Berth, id: string, { touchedBytes }: Shape): Promis
   if (touchedBytes > 0) await exec(berth, id, [guestProgram, 'check', filled, String(touchedBytes)])
 }
 
-function report (shape: Shape, { standby: asleep, restore: awake, raw, first, health, standbySteps, restoreSteps }: Sides): void {
+function report (shape: Shape, { standby: asleep, restore: awake, raw, first, health, standbySteps, restoreSteps }: Sides, { way }: Warmth): void {
   const { label } = shape
-  print(figureOf(`POST standby to its answer, ${label}`, 'ms', asleep.values, { other: raw, ratioAtMost: 0.10, note: 'the first standby of a machine made of a spare VM' }))
+  print(figureOf(`POST standby to its answer, ${label}`, 'ms', asleep.values, { other: raw, ratioAtMost: 0.10, note: `the first standby of a machine made ${way}` }))
   standbySteps.print(`standby, ${label}`)
   print(figureOf(`POST restore to an answer of exec, ${label}`, 'ms', awake.values, { other: raw, ratioAtMost: 0.15, note: 'the image is on the disk; afterwards the guest finds its memory unchanged' }))
   restoreSteps.print(`restore, ${label}`)
