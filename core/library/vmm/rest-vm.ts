@@ -75,6 +75,7 @@ export class RestVm implements Vm {
   #line: Socket | undefined
   #agent: Socket | undefined
   #agentTurn = 0
+  #lastAttempt: Promise<unknown> = Promise.resolve()
   #lastChange: Promise<void> = Promise.resolve()
   #released = false
 
@@ -123,7 +124,7 @@ export class RestVm implements Vm {
     for (let pauseMs = CONNECT_PAUSES_MS.first; ; pauseMs = Math.min(pauseMs * 2, CONNECT_PAUSES_MS.most)) {
       this.#mustBeThere()
       try {
-        const socket = await connectGuest(this.#parts.folder.room, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS)
+        const socket = await this.#attempt()
         if (turn === this.#agentTurn) this.#agent = socket
         else socket.destroy()
         return socket
@@ -135,6 +136,13 @@ export class RestVm implements Vm {
       }
       await sleep(pauseMs)
     }
+  }
+
+  /** One at a time: the guest keeps the stream that reaches it last, and that must be the last caller's. */
+  #attempt (): Promise<Socket> {
+    const attempt = this.#lastAttempt.then(() => connectGuest(this.#parts.folder.room, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS))
+    this.#lastAttempt = attempt.catch(() => {})
+    return attempt
   }
 
   async kill (): Promise<void> {
