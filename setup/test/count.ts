@@ -151,13 +151,16 @@ function close (parent: Block, child: Block): void {
   parent.skips.push(...child.skips.map(({ name, reason }) => ({ name: under(name), reason })))
 }
 
-/** The parts of a failure's diagnosis that help a reader. */
+/** The parts of a failure's diagnosis that help a reader; the last two are what a program said that a test ran. */
+const SHOWN = ['message', 'error', 'diff', 'expected', 'wanted', 'found', 'exitCode', 'signal', 'timeout', 'at', 'stack', 'stdout', 'stderr']
+/** of each: a program may have said very much */
+const SHOWN_CHARACTERS = 20_000
+
 function describe (result: Result): string {
   const diag: unknown = result.diag
   if (typeof diag !== 'object' || diag === null) return result.tapError ?? 'failed'
-  const wanted = ['message', 'error', 'diff', 'expected', 'wanted', 'found', 'exitCode', 'signal', 'timeout', 'at', 'stack']
-  const lines = Object.entries(diag).filter(([key]) => wanted.includes(key)).map(([key, value]) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const lines = Object.entries(diag).filter(([key]) => SHOWN.includes(key)).map(([key, value]) => {
+    const text = (typeof value === 'string' ? value : JSON.stringify(value)).slice(-SHOWN_CHARACTERS)
     return `${key}: ${text.trimEnd().split('\n').join('\n  ')}`
   })
   return lines.length === 0 ? 'failed' : lines.join('\n')

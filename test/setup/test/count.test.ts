@@ -28,11 +28,12 @@ t.test('a file without blocks is one test', async (t) => {
 
 t.test('a failure is counted once and named with its path', async (t) => {
   const { count, failures } = read([
-    '# Subtest: one', '    not ok 1 - numbers agree', '      ---', '      diff: |', '        -1', '        +2', '      ...', '    1..1', 'not ok 1 - one', '1..1'
+    '# Subtest: one', '    not ok 1 - numbers agree', '      ---', '      diff: |', '        -1', '        +2', '      stderr: no such host', '      ...', '    1..1', 'not ok 1 - one', '1..1'
   ], { exitCode: 1 })
   t.strictSame(count, { passed: 0, failed: 1, skipped: 0 })
   t.equal(failures[0]?.name, 'a.test.ts > one > numbers agree')
   t.match(failures[0]?.detail, /\+2/)
+  t.match(failures[0]?.detail, /no such host/)
 })
 
 t.test('a file that fails although its tests pass is a failure', async (t) => {

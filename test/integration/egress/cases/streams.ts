@@ -28,7 +28,7 @@ export async function socket (t: Test, stage: Stage): Promise<void> {
 }
 
 export async function events (t: Test, stage: Stage): Promise<void> {
-  const { result, seen } = await watched(stage, async () => await succeed(t, stage.guest, `timeout 60 node /clients/events.js https://${ORIGINS.events}`))
+  const { result, seen } = await watched(stage, async () => await succeed(t, stage.guest, `timeout 300 node /clients/events.js https://${ORIGINS.events}`))
   t.same(JSON.parse(result), { type: 'text/event-stream', seen: Array.from({ length: EVENTS }, (_, index) => index + 1) })
   t.equal(seen.length, EVENTS + 1)
   checkPlacement(t, seen, stage.secrets)
