@@ -85,9 +85,10 @@ interface Opening extends Pick<VmDeps, 'log'> {
 
 /** Makes the folders; on a builder's disk, also ensures that the cache can be trusted, now and the next time. */
 export async function openDisk (link: GuestLink, { job, log, note }: Opening, undo: Undo, signal: AbortSignal): Promise<void> {
+  // An operator's own builder image may have neither.
+  await outputOf(link, ['mkdir', '--parents', MEMORY, DISK], signal)
   // A step's secrets, and the list of containers, must not be on a disk: not even on a temporary one, and least of all on a builder's.
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
-  await outputOf(link, ['mkdir', '--parents', DISK], signal)
   await outputOf(link, ['mount', '--bind', MOUNT, DISK], signal)
   if (job.cacheVolumeId !== undefined) {
     const why = await openCacheDisk(link, signal)
