@@ -44,7 +44,7 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
   return manifest
 }
 
-/** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused */
+/** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused, RestoreUnfinished */
 export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database }: Manifest): Promise<void> {
   const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
   await requireEmpty(config)
@@ -52,7 +52,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
   // Their holes stay holes, so the restored files take less than this.
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
-  await markUnfinished(dataDir, `berth restore ${folder}`)
+  await markUnfinished(dataDir, 'restore', folder)
   for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
   for (const entry of entries) await putBack(commands, folder, dataDir, entry)
   const copy = join(folder, database.file)
@@ -80,9 +80,9 @@ async function requireWhole (folder: string, { entries, database }: Manifest): P
   }
 }
 
-/** What an unfinished restore has left is not counted. @throws RestoreRefused */
+/** What an unfinished restore has left is not counted. @throws RestoreRefused, RestoreUnfinished */
 export async function requireEmpty ({ server: { dataDir }, database: { url } }: Config): Promise<void> {
-  if (!await isThere(dataDir) || await isUnfinished(dataDir)) return
+  if (!await isThere(dataDir) || await isUnfinished(dataDir, 'restore')) return
   const [name] = await contentOf(dataDir)
   if (name !== undefined) throw new RestoreRefused(`${dataDir} is not empty (${name}): a backup is put into an empty data folder only`)
   const file = sqliteFile(url, dataDir)

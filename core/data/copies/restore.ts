@@ -14,18 +14,18 @@ export class NoSuchCopy extends Error {
   override readonly name = 'NoSuchCopy'
 }
 
-/** The caller holds the lock of the data folder. */
+/** The caller holds the lock of the data folder. @throws NoSuchCopy, CopyFailed, RestoreUnfinished */
 export async function restoreCopy (number: number, { database: { url } }: Config, keeping: Omit<Keeping, 'url'>): Promise<KeptCopy> {
   const { dataDir, commands } = keeping
   const copy = (await listCopies(dataDir)).find((candidate) => candidate.number === number)
   if (copy === undefined) throw new NoSuchCopy(`there is no copy ${number} in ${copiesFolder(dataDir)}`)
   const [file, absolute] = [sqliteFile(url, dataDir), databaseUrl(url, dataDir)]
   if (copy.file.endsWith('.db') !== (file !== undefined)) throw new NoSuchCopy(`copy ${number} is of another kind of database than the configured one`)
-  const path = await wholeCopy(dataDir, copy)
   // A database that is half replaced is not worth a copy.
-  const isAgain = await isUnfinished(dataDir)
+  const isAgain = await isUnfinished(dataDir, 'restore-database')
+  const path = await wholeCopy(dataDir, copy)
   if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number)
-  await markUnfinished(dataDir, `berth restore-database ${number}`)
+  await markUnfinished(dataDir, 'restore-database', String(number))
   await putBack(commands, path, { file, url: absolute, folder: copiesFolder(dataDir) })
   await closeCopies(dataDir)
   await markFinished(dataDir)

@@ -107,7 +107,7 @@ eachDatabase(t, 'a copy that was half put back is not served, and the same comma
   await withServer(place, place.older, async () => { await insert(place, { id: 'a', name: 'kept', size_gb: 2 }) })
   await withServer(place, place.newer, async () => undefined)
   // What a kill leaves that comes when the old tables have gone.
-  await markUnfinished(place.dataDir, 'berth restore-database 1')
+  await markUnfinished(place.dataDir, 'restore-database', '1')
   if (dialectOf(database) === 'mysql') await database.schema.dropTable('volumes_volumes')
   else await writeFile(url.slice('sqlite:'.length), '')
   await t.rejects(withServer(place, place.older, async () => undefined), /not whole/)

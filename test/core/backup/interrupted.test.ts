@@ -1,0 +1,40 @@
+// A data folder in which a command that puts something back was ended midway: only that command goes on with it.
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { keepCopy } from '../../../core/data/copies/keep.ts'
+import { markUnfinished } from '../../../core/data/unfinished.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { createDiskSpace } from '../../../core/fs/disk-space.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { backedUp, berth } from './bare-backup.ts'
+
+async function keepOne (dataDir: string): Promise<void> {
+  const url = `sqlite:${join(dataDir, 'berth.db')}`
+  const database = openDatabase(url)
+  try {
+    await keepCopy(database, { dataDir, url, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most: 3 }, { reason: 'for the test', open: false })
+  } finally {
+    await database.destroy()
+  }
+}
+
+t.test('a backup does not take the place of a data folder whose database was half brought back', async (t) => {
+  const { dataDir, backup } = await backedUp(t)
+  await writeFile(join(dataDir, 'disks/later'), 'made since the backup')
+  await keepOne(dataDir)
+  await markUnfinished(dataDir, 'restore-database', '1')
+  t.match(await berth(dataDir, 'restore', backup), { code: 1, said: /is not whole: .*berth restore-database 1/ })
+  t.ok(await stat(join(dataDir, 'disks/later')))
+  t.same(await readdir(join(dataDir, 'database-copies')), ['1.db', '1.json'])
+  t.match(await berth(dataDir, 'restore-database', '1'), { code: 0 })
+  t.match(await berth(dataDir, 'token', 'list'), { code: 0 })
+})
+
+t.test('a copy of the database does not make a half-restored data folder a whole one', async (t) => {
+  const { dataDir } = await backedUp(t)
+  await keepOne(dataDir)
+  await markUnfinished(dataDir, 'restore', '/some/backup')
+  t.match(await berth(dataDir, 'restore-database', '1'), { code: 1, said: /is not whole: .*berth restore \/some\/backup/ })
+  t.match(await berth(dataDir, 'token', 'list'), { code: 1, said: /is not whole/ })
+})
