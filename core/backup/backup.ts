@@ -8,6 +8,7 @@ import { databaseUrl, sqliteFile } from '../config/database-url.ts'
 import { sizeBytes } from '../config/quantities.ts'
 import type { Config } from '../config/schema.ts'
 import type { HostCommands } from '../contracts/services.ts'
+import { requireFinished } from '../data/unfinished.ts'
 import { copyBytes, copySuffix, writeCopy } from '../db/copy/write-copy.ts'
 import { openDatabase } from '../db/open.ts'
 import { createDiskSpace, type DiskSpace } from '../fs/disk-space.ts'
@@ -34,11 +35,12 @@ export interface BackupOptions {
   readonly commands: HostCommands
 }
 
-/** The backup is on disk when this resolves. What a failure or a kill leaves has no manifest and is never taken for a backup. @throws BackupFailed, DiskShort */
+/** The backup is on disk when this resolves. What a failure or a kill leaves has no manifest and is never taken for a backup. @throws BackupFailed, DiskShort, RestoreUnfinished */
 export async function makeBackup ({ config, configFile, folder, commands }: BackupOptions): Promise<Manifest> {
   const { dataDir } = config.server
   if (!await isThere(dataDir)) throw new BackupFailed(`there is no data folder ${dataDir}`)
   const root = await realpath(dataDir)
+  await requireFinished(root)
   await prepareFolder(folder, root)
   try {
     return await fill({ config, folder, commands, ...configFile === undefined ? {} : { configFile } }, root)
@@ -55,6 +57,8 @@ async function fill ({ config, configFile, folder, commands }: BackupOptions, ro
   const database = await copyAll({ config, folder, commands, disk }, copier)
   if (configFile !== undefined) await copyFile(configFile, join(folder, 'berth.yaml'))
   const { entries, torn } = await copier.result()
+  // A restore may have begun meanwhile.
+  await requireFinished(root)
   await commands.run('sync', ['--file-system', folder])
   const manifest: Manifest = {
     format: 1, madeBy: version, madeAt: new Date().toISOString(), dataDir: root, bootId: bootId(), torn, entries,

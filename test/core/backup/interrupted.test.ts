@@ -38,3 +38,12 @@ t.test('a copy of the database does not make a half-restored data folder a whole
   t.match(await berth(dataDir, 'restore-database', '1'), { code: 1, said: /is not whole: .*berth restore \/some\/backup/ })
   t.match(await berth(dataDir, 'token', 'list'), { code: 1, said: /is not whole/ })
 })
+
+t.test('no backup is made of a data folder that is not whole', async (t) => {
+  const { dataDir, folder } = await backedUp(t)
+  await keepOne(dataDir)
+  await markUnfinished(dataDir, 'restore-database', '1')
+  t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 1, said: /is not whole: .*berth restore-database 1/ })
+  t.match(await berth(dataDir, 'restore-database', '1'), { code: 0 })
+  t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 0 })
+})
