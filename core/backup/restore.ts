@@ -48,12 +48,13 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
 export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database }: Manifest): Promise<void> {
   const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
   await requireEmpty(config)
+  // Before the disk is asked: what an unfinished restore has left takes the room that this one needs.
+  for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
   const files = entries.filter((entry) => entry.kind === 'file')
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
   // Their holes stay holes, so the restored files take less than this.
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
   await markUnfinished(dataDir, 'restore', folder)
-  for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
   for (const entry of entries) await putBack(commands, folder, dataDir, entry)
   const copy = join(folder, database.file)
   const file = sqliteFile(url, dataDir)

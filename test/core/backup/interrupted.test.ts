@@ -1,5 +1,5 @@
 // A data folder in which a command that puts something back was ended midway: only that command goes on with it.
-import { readdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { keepCopy } from '../../../core/data/copies/keep.ts'
@@ -7,13 +7,16 @@ import { markUnfinished } from '../../../core/data/unfinished.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 import { backedUp, berth } from './bare-backup.ts'
+
+const commands = createHostCommands()
 
 async function keepOne (dataDir: string): Promise<void> {
   const url = `sqlite:${join(dataDir, 'berth.db')}`
   const database = openDatabase(url)
   try {
-    await keepCopy(database, { dataDir, url, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most: 3 }, { reason: 'for the test', open: false })
+    await keepCopy(database, { dataDir, url, commands, disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most: 3 }, { reason: 'for the test', open: false })
   } finally {
     await database.destroy()
   }
@@ -46,4 +49,18 @@ t.test('no backup is made of a data folder that is not whole', async (t) => {
   t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 1, said: /is not whole: .*berth restore-database 1/ })
   t.match(await berth(dataDir, 'restore-database', '1'), { code: 0 })
   t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 0 })
+})
+
+t.test('a restore that is done again has the room that its first run took', { skip: withoutMounts }, async (t) => {
+  const { backup, folder } = await backedUp(t, { bytes: 16 * 2 ** 20 })
+  const small = join(folder, 'small')
+  await mkdir(small)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=24M,mode=711', 'tmpfs', small])
+  t.teardown(async () => { await commands.run('umount', [small]) })
+  // What a kill leaves that comes when nearly all is there.
+  await mkdir(join(small, 'disks'))
+  await writeFile(join(small, 'disks/disk'), Buffer.alloc(15 * 2 ** 20, 'x'))
+  await markUnfinished(small, 'restore', backup)
+  t.match(await berth(small, 'restore', backup), { code: 0 })
+  t.equal((await stat(join(small, 'disks/disk'))).size, 16 * 2 ** 20)
 })
