@@ -67,11 +67,14 @@ function parsed (text: string): unknown {
   }
 }
 
-/** The folder of every entry must stand before it in the manifest, and no path may leave the backup, by `..` or otherwise. */
+/** The folder of every entry must stand before it in the manifest, and no path may leave the backup, by `..` or otherwise: what is named twice could be a link and then be followed. */
 function requireInside ({ entries }: Manifest): void {
   const folders = new Set(['.'])
+  const named = new Set<string>()
   for (const { kind, path } of entries) {
-    const isPlain = posix.normalize(path) === path && !posix.isAbsolute(path) && path !== '.' && !path.startsWith('..') && !path.includes('\0')
+    if (named.has(path)) throw new BackupUnusable(`the backup names ${JSON.stringify(path)} twice`)
+    named.add(path)
+    const isPlain = posix.normalize(path) === path && !path.endsWith('/') && !posix.isAbsolute(path) && path !== '.' && !path.startsWith('..') && !path.includes('\0')
     if (!isPlain || !folders.has(posix.dirname(path))) throw new BackupUnusable(`the backup names ${JSON.stringify(path)}, which is in none of its folders`)
     if (kind === 'folder') folders.add(path)
   }

@@ -1,0 +1,21 @@
+// A backup whose manifest was written by somebody else: nothing outside of the data folder is changed.
+import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { backedUp, berth } from './bare-backup.ts'
+
+for (const [name, again] of [['the same path', 'way'], ['the path with a slash at its end', 'way/']] as const) {
+  t.test(`a manifest that names a link and then a folder by ${name} is refused`, async (t) => {
+    const { backup, folder } = await backedUp(t)
+    const outside = join(folder, 'outside')
+    await mkdir(outside, { mode: 0o700 })
+    const file = join(backup, 'manifest.json')
+    const manifest = JSON.parse(await readFile(file, 'utf8'))
+    const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+    manifest.entries.push({ kind: 'link', path: 'way', mode: 0o777, ...own, target: outside }, { kind: 'folder', path: again, mode: 0o777, ...own })
+    await writeFile(file, JSON.stringify(manifest))
+    t.match(await berth(join(folder, 'target'), 'restore', backup), { code: 1, said: /the backup names "way\/?"/ })
+    t.equal((await stat(outside)).mode & 0o777, 0o700)
+    t.notOk((await readdir(folder)).includes('target'))
+  })
+}
