@@ -1,13 +1,14 @@
 // `Idempotency-Key`: a create that is sent twice happens once, even after a restart or with several servers on one database.
 // Only answers below 400 are remembered: an error created nothing, and its cause may be gone the next time.
 import { createHash, createHmac } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
 import type { Knex } from 'knex'
 import { InvalidRequest } from '../errors/common.ts'
 import { hostClocks, steadyClock, type Clocks } from '../steady-clock.ts'
 import { IdempotencyInProgress, IdempotencyKeyReused } from './errors.ts'
-import { ownOwner, stillWorks } from './idempotency-owner.ts'
-import { createIdempotencyRepository, type Claim, type IdempotencyRepository } from './idempotency-repository.ts'
+import { OwnClaims } from './idempotency-own.ts'
+import { stillWorks } from './idempotency-owner.ts'
+import { createIdempotencyRepository, type Claim, type IdempotencyRepository, type StoredAnswer } from './idempotency-repository.ts'
 
 const REMEMBER_MS = 24 * 3_600_000
 const SWEEP_MS = 3_600_000
@@ -34,9 +35,10 @@ export function rememberAnswers (app: FastifyInstance, database: Knex, clocks: C
   const repository = createIdempotencyRepository(database)
   const claims: Claims = new WeakMap()
   const time: Time = { now: clocks.now, steadyFor: steadyClock(clocks) }
-  const before = claimBefore(repository, claims, ownOwner(), time)
-  const after = answerAfter(repository, claims)
-  sweepRegularly(app, repository, time)
+  const own = new OwnClaims()
+  const before = claimBefore(repository, claims, own, time)
+  const after = answerAfter(repository, claims, own)
+  sweepRegularly(app, repository, own, time)
   return (route) => {
     if (route.config?.idempotent !== true) return
     route.preHandler = [before, ...[route.preHandler ?? []].flat()]
@@ -45,12 +47,12 @@ export function rememberAnswers (app: FastifyInstance, database: Knex, clocks: C
   }
 }
 
-function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: string, time: Time): preHandlerHookHandler {
+function claimBefore (repository: IdempotencyRepository, claims: Claims, own: OwnClaims, time: Time): preHandlerHookHandler {
   return async (request, reply) => {
     const key = request.headers['idempotency-key']
     if (key === undefined) return
-    const wanted = claimFor(request, checkKey(key), owner, time.now())
-    const known = await acquire(repository, wanted, time.steadyFor())
+    const wanted = claimFor(request, checkKey(key), own.owner, time.now())
+    const known = await own.begin(wanted.id, async () => await acquire(repository, own, wanted, time.steadyFor()))
     if (known === undefined) { claims.set(request, wanted); return }
     if (known.requestHash !== wanted.requestHash) throw IdempotencyKeyReused()
     if (known.answer === undefined) throw IdempotencyInProgress()
@@ -60,38 +62,51 @@ function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: 
 }
 
 // Returns the claim that is there already; undefined when `wanted` was stored.
-async function acquire (repository: IdempotencyRepository, wanted: Claim, steadyMs: number): Promise<Claim | undefined> {
+async function acquire (repository: IdempotencyRepository, own: OwnClaims, wanted: Claim, steadyMs: number): Promise<Claim | undefined> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     if (await repository.insert(wanted)) return undefined
-    const known = await repository.find(wanted.id)
+    const stored = await repository.find(wanted.id)
     // The claim is gone: the other request failed, so this one may try.
-    if (known === undefined) continue
+    if (stored === undefined) continue
+    const answer = stored.answer ?? (stored.owner === own.owner ? own.unstored(stored.id) : undefined)
+    const known: Claim = answer === undefined ? stored : { ...stored, answer }
     const expired = steadyMs >= REMEMBER_MS && known.expiresAt <= wanted.createdAt
-    const abandoned = known.answer === undefined && !stillWorks(known.owner, Math.min(wanted.createdAt - known.createdAt, steadyMs))
+    const abandoned = known.answer === undefined && (known.owner === own.owner ? !own.isWorking(known.id) : !stillWorks(known.owner, Math.min(wanted.createdAt - known.createdAt, steadyMs)))
     if (!expired && (!abandoned || known.requestHash !== wanted.requestHash)) return known
     if (await repository.takeOver(known, wanted)) return undefined
   }
   throw IdempotencyInProgress()
 }
 
-function answerAfter (repository: IdempotencyRepository, claims: Claims): onSendHookHandler {
+function answerAfter (repository: IdempotencyRepository, claims: Claims, own: OwnClaims): onSendHookHandler {
   return async (request, reply, payload: unknown) => {
     const claim = claims.get(request)
     if (claim === undefined) return payload
     // The answer of an error passes this hook a second time.
     claims.delete(request)
-    const body = payload == null ? '' : payload
-    if (reply.statusCode >= 400 || typeof body !== 'string') {
-      await repository.release(claim)
-      return payload
+    const answer = storable(reply, payload)
+    try {
+      if (answer === undefined) await repository.release(claim)
+      else await repository.answer(claim, answer)
+      own.end(claim)
+    } catch (error) {
+      // What was done is done, and whoever asked should know of it.
+      request.log.warn({ err: error }, 'what became of a request with an idempotency key could not be stored; it is remembered until this server ends')
+      own.end(claim, answer)
     }
-    const headers = KEPT_HEADERS.flatMap((name) => {
-      const value = reply.getHeader(name)
-      return value === undefined ? [] : [[name, String(value)] as const]
-    })
-    await repository.answer(claim, { status: reply.statusCode, headers: Object.fromEntries(headers), body })
     return payload
   }
+}
+
+/** Undefined for an answer that is not remembered. */
+function storable (reply: FastifyReply, payload: unknown): StoredAnswer | undefined {
+  const body = payload == null ? '' : payload
+  if (reply.statusCode >= 400 || typeof body !== 'string') return undefined
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = reply.getHeader(name)
+    return value === undefined ? [] : [[name, String(value)] as const]
+  })
+  return { status: reply.statusCode, headers: Object.fromEntries(headers), body }
 }
 
 function claimFor (request: FastifyRequest, key: string, owner: string, now: number): Claim {
@@ -118,9 +133,10 @@ function sorted (value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)]))
 }
 
-function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository, { now, steadyFor }: Time): void {
+function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository, own: OwnClaims, { now, steadyFor }: Time): void {
   const work = async (): Promise<void> => {
     const time = now()
+    await own.storeAll(repository.answer)
     // A clock that was set back leaves dates that are too far ahead.
     await repository.shorten(time + REMEMBER_MS)
     if (steadyFor() >= REMEMBER_MS) await repository.deleteExpired(time)

@@ -7,6 +7,7 @@ import { NameConflict } from '../../../core/errors/common.ts'
 import { createIdempotencyRepository } from '../../../core/http/idempotency-repository.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 import type { Clocks } from '../../../core/steady-clock.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp, type TestHttp } from '../../helpers/http.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
@@ -109,6 +110,28 @@ eachDatabase(t, 'a request whose server died may be made again; one whose server
   await made.http.database('core_idempotency').update({ created_at: Date.now() - 16 * 60_000 })
   t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
 })
+
+for (const [what, fields, status, calls] of [['an answer', {}, 201, 1], ['the end of a request that failed', { fail: 'conflict' }, 409, 2]] as const) {
+  eachDatabase(t, `${what} that the database does not take is sent all the same, and its key can be used again at once`, async (t, database, url) => {
+    const made = await start(t, url)
+    const body = { name: 'a', wait: true, ...fields }
+    const first = post(made, body, 'k')
+    await eventually('it is worked on', async () => made.calls.length === 1)
+    await database.schema.renameTable('core_idempotency', 'away')
+    made.release()
+    t.equal((await first).statusCode, status)
+    await database.schema.renameTable('away', 'core_idempotency')
+    const second = post(made, body, 'k')
+    if (calls === 2) {
+      await eventually('it is worked on again', async () => made.calls.length === 2)
+      t.match((await post(made, body, 'k')).json(), { code: 'idempotency_in_progress' }, 'and once only')
+      made.release()
+    }
+    t.equal((await second).statusCode, 201)
+    t.match(await post(made, body, 'k'), { statusCode: 201, headers: { 'idempotent-replayed': 'true' }, body: (await second).body })
+    t.equal(made.calls.length, calls)
+  })
+}
 
 eachDatabase(t, 'answers are forgotten after a day', async (t, _database, url) => {
   const made = await start(t, url)
