@@ -114,7 +114,8 @@ function rowsOf (database: Knex, changes: Changes): InstanceRepository {
 
     async remove (id) {
       await changes.commit(async (trx, note) => {
-        const row = await trx<Row>(TABLE).where({ id }).first()
+        // Waits for a commit of this row whose answer was lost and which is still to be done.
+        const row = await trx<Row>(TABLE).where({ id }).forUpdate().first()
         if (row === undefined || await trx<Row>(TABLE).where({ id }).delete() === 0) return
         const record = fromRow(row)
         if (isShown(record)) note({ action: 'deleted', ...storedState(record) })

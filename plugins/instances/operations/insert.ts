@@ -9,6 +9,7 @@ import { reserveParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import { findUser } from '../users/find.ts'
 import { freeSlots } from '../users/free-slots.ts'
+import { removeRow, removeRowLater } from './remove-row.ts'
 
 interface NewRow {
   readonly name: string
@@ -23,7 +24,7 @@ interface NewRow {
  */
 export async function insert (context: Context, wanted: NewRow & { readonly purpose: Purpose }, undo: Undo): Promise<InstanceRecord> {
   const record = await insertWithUser(context, wanted)
-  undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await removeRow(context, record.id) })
   await reserveParts(context, record, wanted.purpose, undo, async () => await context.spares.giveUpOne())
   return record
 }
@@ -42,7 +43,11 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
   for (const slot of freeSlots(context)) {
     const id = createId()
     const record = newRecord(context, id, { name: nameOf(id), spec, image }, slot)
-    const clash = await context.repository.insert(record)
+    const clash = await context.repository.insert(record).catch((error: unknown) => {
+      // The row may be there: the commit may have been done, and its answer lost.
+      removeRowLater(context, id)
+      throw error
+    })
     if (clash === undefined) return record
     if (clash === 'name') throw NameTaken(record.name)
   }

@@ -4,6 +4,7 @@ import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../folder/files.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
+import { removeRow } from '../operations/remove-row.ts'
 import { connectParts, reserveParts } from '../parts/all.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { Hidden } from './contract.ts'
@@ -16,7 +17,7 @@ export async function makeHidden (context: BaseContext, spec: InstanceSpec): Pro
   const paths = pathsIn(context, record.id)
   const undo = createUndo()
   undo.add(() => { context.hidden.delete(record) })
-  undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await removeRow(context, record.id) })
   const remove = async (): Promise<void> => {
     for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a VM of the server itself could not be removed wholly')
   }
