@@ -10,18 +10,21 @@ export interface Destroyable {
   destroy (): void
 }
 
-const CONNECTION_ERRORS = new Set(['PROTOCOL_CONNECTION_LOST', 'PROTOCOL_SEQUENCE_TIMEOUT', 'ER_SERVER_SHUTDOWN', 'ER_CON_COUNT_ERROR', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY'])
+const CONNECTION_ERRORS = new Set(['PROTOCOL_CONNECTION_LOST', 'PROTOCOL_SEQUENCE_TIMEOUT', 'ER_SERVER_SHUTDOWN', 'ER_CON_COUNT_ERROR', 'ER_LOCK_WAIT_TIMEOUT', 'ER_LOCK_DEADLOCK', 'ER_QUERY_INTERRUPTED', 'ER_QUERY_TIMEOUT', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY'])
+/** MariaDB's max_statement_time, for which the driver has no name */
+const STATEMENT_TIMEOUT_ERRNO = 1969
 const MOST_CAUSES = 8
 
 /** Whether an error says that the database is away or too busy, rather than that a query was wrong. */
-export function isDatabaseAway (error: unknown): boolean {
-  for (let [at, depth] = [error, 0]; at instanceof Error && depth < MOST_CAUSES; [at, depth] = [at.cause, depth + 1]) {
-    if (DatabaseUnavailable.is(at) || at.name === 'KnexTimeoutError') return true
-    if ('code' in at && CONNECTION_ERRORS.has(String(at.code))) return true
-    // mysql2 sets `fatal` on errors that end the connection: refused, reset, not answered in time.
-    if ('fatal' in at && at.fatal === true) return true
-  }
-  return false
+export function isDatabaseAway (error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth === MOST_CAUSES) return false
+  if (DatabaseUnavailable.is(error) || error.name === 'KnexTimeoutError') return true
+  if ('code' in error && CONNECTION_ERRORS.has(String(error.code))) return true
+  if ('errno' in error && error.errno === STATEMENT_TIMEOUT_ERRNO) return true
+  // mysql2 sets `fatal` on errors that end the connection: refused, reset, not answered in time.
+  if ('fatal' in error && error.fatal === true) return true
+  const within: readonly unknown[] = error instanceof AggregateError ? error.errors : []
+  return [error.cause, ...within].some((inner) => isDatabaseAway(inner, depth + 1))
 }
 
 /**

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { Type } from 'typebox'
 import { buildApp } from '../../../core/app.ts'
-import { isDatabaseAway } from '../../../core/db/deadline.ts'
+import { DatabaseUnavailable, isDatabaseAway } from '../../../core/db/deadline.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { createMariadbDatabase, hangMariadb } from '../../helpers/mariadb.ts'
@@ -65,4 +65,36 @@ t.test('a database that is gone is no fault of a query, and a wrong query no sig
   t.match(await there.raw('SELECT 1 AS one'), [[{ one: 1 }]], 'the next one has a connection')
   await there.destroy()
   t.equal(isDatabaseAway(new Error('other', { cause: new Error('deeper') })), false)
+})
+
+t.test('a statement that the database itself has ended, after its operator\'s limit, is no fault of the query', { skip }, async (t) => {
+  const database = openDatabase(await createMariadbDatabase())
+  t.teardown(async () => { await database.destroy() })
+  await database.transaction(async (session) => {
+    await session.raw('SET SESSION max_statement_time = 0.1')
+    t.equal(isDatabaseAway(await session.raw('SELECT SLEEP(5)').catch((error: unknown) => error)), true)
+    await session.raw('SET SESSION max_statement_time = 0')
+  })
+})
+
+t.test('a writer that was overtaken again and again is told that the database is busy', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-busy-'))
+  t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
+  const [one, other] = [openDatabase(`sqlite:${join(folder, 'x.db')}`), openDatabase(`sqlite:${join(folder, 'x.db')}`)]
+  await one.raw('CREATE TABLE numbers (number INTEGER)')
+  const overtaken = one.transaction(async (trx) => {
+    await trx('numbers').first()
+    await other('numbers').insert({ number: 1 })
+    await trx('numbers').insert({ number: 2 })
+  })
+  const error: unknown = await overtaken.catch((reason: unknown) => reason)
+  t.match(error, { code: 'SQLITE_BUSY_SNAPSHOT' })
+  t.equal(isDatabaseAway(error), true)
+  await Promise.all([one.destroy(), other.destroy()])
+})
+
+t.test('that the database is away is seen in an error that holds several', async (t) => {
+  t.equal(isDatabaseAway(new AggregateError([new Error('another'), DatabaseUnavailable()], 'neither stored nor given up')), true)
+  t.equal(isDatabaseAway(new Error('outer', { cause: new AggregateError([DatabaseUnavailable()]) })), true)
+  t.equal(isDatabaseAway(new AggregateError([new Error('another')])), false)
 })
