@@ -22,5 +22,5 @@ export async function copyBeforeUpgrade (database: Knex, sources: readonly Migra
   const pending = await upgradeOf(database, sources)
   if (pending.length === 0) return undefined
   if ((await listCopies(keeping.dataDir)).some(({ open }) => open)) return undefined
-  return await keepCopy(database, keeping, { reason: `before ${pending.join(', ')}`, open: true })
+  return await keepCopy(database, keeping, { reason: `before ${pending.join(', ')}`, open: true, without: 'Without copies an upgrade goes on with database.keepCopies: 0' })
 }

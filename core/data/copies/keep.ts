@@ -23,8 +23,8 @@ export interface Keeping {
   readonly most: number
 }
 
-/** @param spared a copy that stays, too @throws CopyFailed that says why */
-export async function keepCopy (database: Knex, { dataDir, url, commands, disk, most }: Keeping, { reason, open, spared }: { reason: string, open: boolean, spared?: number }): Promise<KeptCopy> {
+/** @param spared a copy that stays, too @param without says how to go on without this copy @throws CopyFailed that says why */
+export async function keepCopy (database: Knex, { dataDir, url, commands, disk, most }: Keeping, { reason, open, spared, without }: { reason: string, open: boolean, spared?: number, without?: string }): Promise<KeptCopy> {
   const folder = await prepareCopies(dataDir)
   const before = await listCopies(dataDir)
   const number = (before.at(-1)?.number ?? 0) + 1
@@ -34,7 +34,7 @@ export async function keepCopy (database: Knex, { dataDir, url, commands, disk, 
     await disk.check({ bytes: await copyBytes(database), inodes: 2 })
     await writeCopy(database, { url, commands, to: path })
   } catch (error) {
-    throw new CopyFailed(`the database could not be copied (${reason}), so it was left as it is: ${error instanceof Error ? error.message : String(error)}\nWithout copies an upgrade goes on with database.keepCopies: 0`, { cause: error })
+    throw new CopyFailed(`the database could not be copied (${reason}), so it was left as it is: ${error instanceof Error ? error.message : String(error)}${without === undefined ? '' : `\n${without}`}`, { cause: error })
   }
   const copy: KeptCopy = { number, file, madeAt: new Date().toISOString(), madeBy: version, reason, bytes: (await stat(path)).size, sha256: await checksum(path), open }
   await writeNote(dataDir, copy)

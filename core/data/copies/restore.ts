@@ -24,7 +24,7 @@ export async function restoreCopy (number: number, { database: { url } }: Config
   // A database that is half replaced is not worth a copy.
   const isAgain = await isUnfinished(dataDir, 'restore-database')
   const path = await wholeCopy(dataDir, copy)
-  if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number)
+  if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number, file)
   await markUnfinished(dataDir, 'restore-database', String(number))
   await putBack(commands, path, { file, url: absolute, folder: copiesFolder(dataDir) })
   await closeCopies(dataDir)
@@ -32,10 +32,12 @@ export async function restoreCopy (number: number, { database: { url } }: Config
   return copy
 }
 
-async function keepPresent (keeping: Keeping, number: number): Promise<void> {
+async function keepPresent (keeping: Keeping, number: number, file: string | undefined): Promise<void> {
+  // A damaged database cannot be copied, and is no reason to do without an earlier one.
+  const without = `To bring copy ${number} back without a copy of what is there, ${file === undefined ? 'drop the tables of the database' : `move ${file} to another folder`}, and run the command again`
   const database = openDatabase(keeping.url)
   try {
-    await keepCopy(database, keeping, { reason: `before copy ${number} was brought back`, open: false, spared: number })
+    await keepCopy(database, keeping, { reason: `before copy ${number} was brought back`, open: false, spared: number, without })
   } finally {
     await database.destroy()
   }

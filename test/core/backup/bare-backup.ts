@@ -3,6 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { runCommandLine } from '../../../core/cli/run.ts'
+import { keepCopy } from '../../../core/data/copies/keep.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { createDiskSpace } from '../../../core/fs/disk-space.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
 import { bareApp, temporaryFolder } from '../bare-app.ts'
 
 export interface Outcome { readonly code: number, readonly said: string }
@@ -26,4 +30,15 @@ export async function backedUp (t: Test, { bytes = 0 }: { readonly bytes?: numbe
   const { code, said } = await berth(dataDir, 'backup', backup)
   if (code !== 0) throw new Error(said)
   return { dataDir, backup, folder }
+}
+
+/** Keeps a copy of the database, as an upgrade does. */
+export async function keepOne (dataDir: string): Promise<void> {
+  const url = `sqlite:${join(dataDir, 'berth.db')}`
+  const database = openDatabase(url)
+  try {
+    await keepCopy(database, { dataDir, url, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most: 3 }, { reason: 'for the test', open: false })
+  } finally {
+    await database.destroy()
+  }
 }

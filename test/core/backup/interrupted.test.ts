@@ -2,25 +2,12 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { keepCopy } from '../../../core/data/copies/keep.ts'
 import { markUnfinished } from '../../../core/data/unfinished.ts'
-import { openDatabase } from '../../../core/db/open.ts'
-import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
-import { backedUp, berth } from './bare-backup.ts'
+import { backedUp, berth, keepOne } from './bare-backup.ts'
 
 const commands = createHostCommands()
-
-async function keepOne (dataDir: string): Promise<void> {
-  const url = `sqlite:${join(dataDir, 'berth.db')}`
-  const database = openDatabase(url)
-  try {
-    await keepCopy(database, { dataDir, url, commands, disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most: 3 }, { reason: 'for the test', open: false })
-  } finally {
-    await database.destroy()
-  }
-}
 
 t.test('a backup does not take the place of a data folder whose database was half brought back', async (t) => {
   const { dataDir, backup } = await backedUp(t)
