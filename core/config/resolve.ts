@@ -7,6 +7,7 @@ import { planGraph } from '../plugins/graph.ts'
 import type { Plugin } from '../plugins/manifest.ts'
 import { findTurnedOff } from '../plugins/turned-off.ts'
 import { withDefaults } from './defaults.ts'
+import { databaseProblems } from './database-url.ts'
 import { ENVIRONMENT_OVERRIDES, type Environment, type EnvironmentOverride } from './environment.ts'
 import { isMapping, jsonSchema, type Mapping } from './json-schema.ts'
 import { listenProblems } from './listeners.ts'
@@ -136,7 +137,7 @@ function checkValue (source: ConfigSource, written: Written, environment: Enviro
     .sort((a, b) => (source.locate(a.path)?.line ?? 0) - (source.locate(b.path)?.line ?? 0))
     .map(problem => sentence(problem, source, overrides))
   const config = Value.Check(schema, value) ? value : undefined
-  const conflicts = config === undefined ? [] : listenProblems(config.server).map(problem => sentence(problem, source, overrides))
+  const conflicts = config === undefined ? [] : [...listenProblems(config.server), ...databaseProblems(config.database)].map(problem => sentence(problem, source, overrides))
   return { config, schema, problems: [...problems, ...conflicts] }
 }
 

@@ -129,6 +129,13 @@ t.test('a value in the environment is checked like one in the file, and secrets 
   ])
 })
 
+t.test('a database URL that cannot be opened is refused before anything is touched, and its password is not shown', async (t) => {
+  const unreadable = 'database.url cannot be read: in user and password each of # / ? @ : % must be written as a percent sign and two digits, as %23 for #'
+  for (const url of ['mysql://u:hid#den@h/d', 'mysql://u:hid%den@h/d', 'mysql://u:hid/den@h/d']) t.strictSame(await problemsOf(resolve({ database: { url } })), [unreadable], url)
+  t.strictSame(await problemsOf(resolve({}, { environment: { BERTH_DATABASE_URL: 'mysql://u:hidden@h' } })), ['BERTH_DATABASE_URL lacks the name of the database, as in mysql://user:password@host:port/name'])
+  for (const url of ['mysql://u:hid%23den@h/d', 'mariadb://u@h:3307/d?socketPath=%2Frun%2Fx.sock', 'sqlite:100%.db']) t.equal((await resolve({ database: { url } })).config.database.url, url)
+})
+
 t.test('problems of the graph come together with those of the values, and name what is turned off', async (t) => {
   const needy: Plugin = { manifest: { ...sized.manifest, id: 'needy', requires: ['server', 'events'], provides: ['log'] } }
   t.strictSame(await problemsOf(resolve({ server: { dataDir: 3 } }, { plugins: [needy] })), [
