@@ -67,7 +67,10 @@ async function exchange ({ folder, socket, method, path, body, signal }: Exchang
   try {
     return await new Promise((resolve, reject) => {
       const headers = { accept: 'application/json', connection: 'close', ...body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }
+      // What ends without an answer need not end with an error: an answer that changes the protocol is none, and only the end tells of it.
+      const closed = (): void => reject(new Error('it ended the connection without an answer'))
       const sent = request({ createConnection: () => connection, method, path, headers, signal }, (answer) => {
+        sent.off('close', closed)
         const parts: Buffer[] = []
         let bytes = 0
         answer.on('data', (part: Buffer) => {
@@ -79,6 +82,7 @@ async function exchange ({ folder, socket, method, path, body, signal }: Exchang
         answer.once('error', reject)
       })
       sent.once('error', reject)
+      sent.once('close', closed)
       sent.end(body)
     })
   } finally {
