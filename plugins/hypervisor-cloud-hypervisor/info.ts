@@ -3,6 +3,7 @@ import type { VmState } from '../../core/library/hypervisor.ts'
 import { VmmRefused } from '../../core/library/vmm/errors.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
 import { isRecord } from '../../core/json/is-record.ts'
+import { DISK_LINK } from './names.ts'
 
 export interface VmInfo {
   readonly state: VmState | undefined
@@ -25,12 +26,20 @@ export async function askInfo (client: RestClient): Promise<VmInfo> {
   const tree = answer['device_tree']
   return {
     state: stateOf(answer['state']),
-    disks: listOf(config['disks']).map(({ id, path }) => ({ id: String(id), path: String(path) })),
+    disks: listOf(config['disks']).map(diskOf),
     devices: isRecord(tree) ? Object.keys(tree) : [],
-    memoryBytes: Number(answer['memory_actual_size']),
-    balloonBytes: isRecord(balloon) ? Number(balloon['size']) : undefined
+    memoryBytes: numberOf(answer['memory_actual_size']),
+    balloonBytes: isRecord(balloon) ? numberOf(balloon['size']) : undefined
   }
 }
+
+function diskOf ({ id, path }: Record<string, unknown>): VmInfo['disks'][number] {
+  if (typeof id !== 'string' || typeof path !== 'string' || !DISK_LINK.test(path)) throw VmmRefused('Cloud Hypervisor', 'GET /vm.info', 'its answer has a disk that it was not given')
+  return { id, path }
+}
+
+/** Not `Number`, which throws for some objects. */
+function numberOf (value: unknown): number { return typeof value === 'number' ? value : NaN }
 
 function stateOf (said: unknown): VmState | undefined {
   switch (said) {

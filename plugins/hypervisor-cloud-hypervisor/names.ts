@@ -25,3 +25,6 @@ export const SNAPSHOT = { config: 'config.json', state: 'state.json', memory: 'm
 export function diskLink ({ id, unit }: { readonly id: string, readonly unit?: number }): string {
   return unit === undefined ? `disk-${id}` : `unit-${unit}`
 }
+
+/** A name that `diskLink` makes. A guest may control what the VMM says, and the server, which may be root, removes the file of a disk by the name that the VMM has for it. */
+export const DISK_LINK = /^(?:disk-[a-z][a-z0-9-]*|unit-\d+)$/
