@@ -184,7 +184,11 @@ export class RestVm implements Vm {
 
   async #watch (): Promise<void> {
     while (!this.#released && this.#state.status !== 'gone') {
-      const pauseMs = await this.#look()
+      const pauseMs = await this.#look().catch((error: unknown) => {
+        // Such as a server out of descriptors, which has some again later: the VM must not go on unwatched.
+        this.#options.onError(error)
+        return this.#options.heartbeat.intervalMs
+      })
       if (pauseMs > 0) await this.#pause.start(pauseMs)
     }
   }
@@ -193,7 +197,10 @@ export class RestVm implements Vm {
   async #look (): Promise<number> {
     const { intervalMs } = this.#options.heartbeat
     try {
-      await this.refresh()
+      const state = await this.#parts.ask()
+      // In no state that is known it is as good as silent, and whoever waits to know it waits no longer.
+      if (state === undefined) return await this.#withoutAnswer()
+      this.#set(state)
       await this.#hold()
       this.#lostAt = -Infinity
       return intervalMs
@@ -242,14 +249,23 @@ export class RestVm implements Vm {
   #end (): 0 {
     if (this.#state.status === 'gone') return 0
     // The agent's stream stays open: the guest's last message may still be in it.
-    const { folder } = this.#parts
-    if (!this.#released && folder.mark() === this.#folderMark) folder.remove()
+    if (!this.#released) this.#removeFolder()
     this.#line?.destroy()
     this.#set({ status: 'gone' })
     this.#resolveEnded()
     this.#listeners.clear()
     this.#pause.end()
     return 0
+  }
+
+  /** The VMM's user may have left something there that cannot be removed: its VM is gone all the same. */
+  #removeFolder (): void {
+    const { folder } = this.#parts
+    try {
+      if (folder.mark() === this.#folderMark) folder.remove()
+    } catch (error) {
+      this.#options.onError(error)
+    }
   }
 
   #set (state: VmState): void {

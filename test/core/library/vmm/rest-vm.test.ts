@@ -1,56 +1,119 @@
-// A VM behind a VMM's REST API: its guest's stream.
-import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+// A VM behind a VMM's REST API: its guest's stream, and the watch over its state.
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { ProcessIdentity } from '../../../../core/contracts/services.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
-import { RestVm } from '../../../../core/library/vmm/rest-vm.ts'
-import { runFolder } from '../../../../core/library/vmm/run-folder.ts'
+import { RestVm, type RestVmOptions, type RestVmParts } from '../../../../core/library/vmm/rest-vm.ts'
+import { runFolder, type RunFolder } from '../../../../core/library/vmm/run-folder.ts'
 import { readIdentity } from '../../../../core/process/identity.ts'
+import { createHostCommands } from '../../../../core/process/run.ts'
+import { listenUnix } from '../../../../core/process/unix-socket.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+
+const commands = createHostCommands()
 
 const ANSWER_MS = 20
 
-await t.test('of streams that are opened at once each reaches the guest after the one before it, so that the last caller has the one that the guest keeps', async (t) => {
+interface Around {
+  readonly ask?: RestVmParts['ask']
+  readonly identity?: ProcessIdentity
+  readonly heartbeat?: RestVmOptions['heartbeat']
+  /** connections to the guest */
+  readonly guest?: (socket: Socket) => void
+  /** connections to the API's socket that no question is asked on */
+  readonly line?: (socket: Socket) => void
+  readonly onError?: (error: unknown) => void
+}
+
+/** A VM whose VMM is this test. */
+async function makeVm (t: Test, { ask = async () => await Promise.resolve({ status: 'running' }), identity = itself(), heartbeat = { intervalMs: 60_000, deadlineMs: 60_000 }, guest = () => {}, line = () => {}, onError = (error) => { t.error(error) } }: Around): Promise<{ readonly vm: RestVm, readonly folder: RunFolder }> {
   const path = await mkdtemp(join(tmpdir(), 'berth-vm-'))
-  let [unanswered, most] = [0, 0]
-  let kept: Socket | undefined
-  // Like a guest, it ends a stream when another one comes.
-  const guest = createServer((socket) => {
-    most = Math.max(most, ++unanswered)
-    kept?.destroy()
-    kept = socket.on('error', () => {})
-    setTimeout(() => {
-      unanswered--
-      socket.write('OK 1073741824\n')
-    }, ANSWER_MS)
-  })
   const folder = runFolder(path, 'test', 'test')
   await mkdir(folder.room)
-  const api = createServer()
-  for (const [server, name] of [[guest, 'v'], [api, 'a']] as const) {
-    server.listen(join(folder.room, name))
-    await once(server, 'listening')
-  }
-  const identity = readIdentity(process.pid)
-  if (identity === undefined) throw new Error('this process is not there')
-  const vm = new RestVm(
-    {
-      handle: makeHandle({ driver: 'test', process: identity, directory: path, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } }),
-      identity, folder, vsock: 'v', api: 'a', ask: async () => await Promise.resolve({ status: 'running' })
-    },
-    { status: 'running' },
-    { heartbeat: { intervalMs: 60_000, deadlineMs: 60_000 }, guestTimeoutMs: 5000, onError: (error) => { t.error(error) } }
-  )
+  const sockets = new Set<Socket>()
+  const servers = ([['v', guest], ['a', line]] as const).map(([name, serve]) => ({
+    name,
+    server: createServer((socket) => {
+      sockets.add(socket.on('error', () => {}))
+      serve(socket)
+    })
+  }))
+  for (const { name, server } of servers) await listenUnix(server, folder.room, name)
+  const handle = makeHandle({ driver: 'test', process: identity, directory: path, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } })
+  const vm = new RestVm({ handle, identity, folder, vsock: 'v', api: 'a', ask }, { status: 'hung' }, { heartbeat, guestTimeoutMs: 5000, onError })
   t.teardown(async () => {
     vm.release()
-    kept?.destroy()
-    guest.close()
-    api.close()
-    await rm(path, { recursive: true, force: true })
+    for (const socket of sockets) socket.destroy()
+    for (const { server } of servers) server.close()
+    await commands.run('rm', ['-rf', path])
+  })
+  return { vm, folder }
+}
+
+function itself (): ProcessIdentity {
+  const identity = readIdentity(process.pid)
+  if (identity === undefined) throw new Error('this process is not there')
+  return identity
+}
+
+await t.test('of streams that are opened at once each reaches the guest after the one before it, so that the last caller has the one that the guest keeps', async (t) => {
+  let [unanswered, most] = [0, 0]
+  let kept: Socket | undefined
+  const { vm } = await makeVm(t, {
+    // Like a guest, it ends a stream when another one comes.
+    guest (socket) {
+      most = Math.max(most, ++unanswered)
+      kept?.destroy()
+      kept = socket
+      setTimeout(() => {
+        unanswered--
+        socket.write('OK 1073741824\n')
+      }, ANSWER_MS)
+    }
   })
   const streams = await Promise.all([vm.connect(), vm.connect(), vm.connect()])
   t.equal(most, 1, 'one asks at a time')
   t.same(streams.map(({ destroyed }) => destroyed), [true, true, false])
+})
+
+await t.test('a VM whose VMM reports no state that is known counts as hung, so that a server that takes it over gets on', async (t) => {
+  const { vm } = await makeVm(t, { ask: async () => await Promise.resolve(undefined), heartbeat: { intervalMs: 20, deadlineMs: 50 } })
+  await vm.known()
+  t.match(vm.state, { status: 'hung' })
+})
+
+await t.test('an error that nobody foresaw does not end the watch over a VM', async (t) => {
+  const errors: unknown[] = []
+  const { vm } = await makeVm(t, {
+    async ask () {
+      if (errors.length === 0) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+      return await Promise.resolve({ status: 'running' })
+    },
+    heartbeat: { intervalMs: 20, deadlineMs: 50 },
+    onError: (error) => { errors.push(error) }
+  })
+  await vm.known()
+  t.equal(vm.state.status, 'running')
+  t.match(errors, [{ code: 'EMFILE' }])
+})
+
+await t.test('a VM whose VMM has left a folder that cannot be removed is gone all the same when it has ended', async (t) => {
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' })
+  t.teardown(() => child.kill('SIGKILL'))
+  const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
+  const errors: unknown[] = []
+  const { vm, folder } = await makeVm(t, { ...identity === undefined ? {} : { identity }, onError: (error) => { errors.push(error) } })
+  // Its paths are longer than any path may be.
+  await commands.run('sh', ['-c', 'name=$(printf %0250d 0); for _ in $(seq 20); do mkdir "$name" && cd -P "$name" || exit 1; done'], { cwd: folder.room })
+  await eventually('it runs', () => vm.state.status === 'running')
+  const heard: string[] = []
+  vm.onState(({ status }) => heard.push(status))
+  await vm.kill()
+  await vm.wait()
+  t.same(heard, ['gone'])
+  t.match(errors, [{ code: 'ENAMETOOLONG' }])
 })
