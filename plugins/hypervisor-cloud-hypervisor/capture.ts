@@ -1,5 +1,5 @@
 // Pauses Cloud Hypervisor's VM and writes a snapshot.
-import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
@@ -9,6 +9,7 @@ import { askInfo } from './info.ts'
 import { CAPTURED, IMAGE_VERSION, SNAPSHOT } from './names.ts'
 import { writeState, type Captured } from './state.ts'
 import type { Slow } from './slow.ts'
+import { makeSnapshotFolder, removeSnapshotFolder, type SnapshotFolder } from './snapshot-folder.ts'
 
 /** Some hundred kB, and more with many processors. */
 const MOST_STATE_BYTES = 64 * 2 ** 20
@@ -16,21 +17,28 @@ const MOST_STATE_BYTES = 64 * 2 ** 20
 export function captureOf (folder: RunFolder, client: RestClient, slow: Slow): RestCapture {
   const path = join(folder.path, CAPTURED)
   let captured: Captured = { disks: [] }
+  let written: SnapshotFolder | undefined
+  const placeOf = (name: string): string => {
+    if (written === undefined) throw CaptureFailed('its files were not asked for')
+    return written.at(name)
+  }
   return {
     imageVersion: IMAGE_VERSION,
     set: (wanted) => slow(wanted === 'paused' ? '/vm.pause' : '/vm.resume'),
-    clear: () => rm(path, { recursive: true, force: true }),
+    async clear () {
+      await written?.close()
+      written = undefined
+      await removeSnapshotFolder(path)
+    },
     async write () {
-      await mkdir(path, { mode: 0o700 })
-      const { uid, gid } = await stat(folder.path)
-      if (process.getuid?.() === 0) await chown(path, uid, gid)
+      written = await makeSnapshotFolder(path)
       captured = await factsOf(folder, client)
       await slow('/vm.snapshot', { destination_url: `file://${CAPTURED}` })
     },
     async takeState (to) {
-      await writeFile(to, writeState(captured, await readWritten(join(path, SNAPSHOT.state))), { flag: 'wx', mode: 0o600 })
+      await writeFile(to, writeState(captured, await readWritten(placeOf(SNAPSHOT.state))), { flag: 'wx', mode: 0o600 })
     },
-    memory: join(path, SNAPSHOT.memory)
+    get memory () { return placeOf(SNAPSHOT.memory) }
   }
 }
 

@@ -13,6 +13,7 @@ import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
 import { addDisk } from './disks.ts'
 import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, INITRD, KERNEL, RESTORED, SNAPSHOT, VSOCK_SOCKET } from './names.ts'
 import { checkSpec, hasBalloon, kernelArguments, memoryBytesOf, restoreRequest, shapeOf, vmConfig } from './spec.ts'
+import { removeSnapshotFolder } from './snapshot-folder.ts'
 import { readState, withDiskSizes, withoutClockJump, type Captured } from './state.ts'
 import { clientOf, createVm, folderOf, type Details } from './vm.ts'
 
@@ -57,7 +58,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     await ask({ method: 'PUT', path: '/vm.resume' })
     // Nobody has asked this VM for memory yet, whatever the captured one was asked for.
     if (balloonBytes !== undefined && balloonBytes > 0) await ask({ method: 'PUT', path: '/vm.resize', body: { desired_balloon: 0 } })
-    await rm(join(folder.path, RESTORED), { recursive: true })
+    await removeSnapshotFolder(join(folder.path, RESTORED))
     await dropKernel(folder)
   }, signal)
 }

@@ -1,11 +1,15 @@
 // A Cloud Hypervisor that its guest controls answers what it likes: the server, which may be root, touches nothing outside of the VM's folder by it.
-import { access, mkdir, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { makeHandle } from '../../../core/library/vmm/handle.ts'
+import { createRestImaging } from '../../../core/library/vmm/rest-capture.ts'
 import type { RestClient } from '../../../core/library/vmm/rest-client.ts'
+import { captureOf } from '../../../plugins/hypervisor-cloud-hypervisor/capture.ts'
 import { createPlugging } from '../../../plugins/hypervisor-cloud-hypervisor/disks.ts'
 import { askInfo } from '../../../plugins/hypervisor-cloud-hypervisor/info.ts'
 import { folderOf } from '../../../plugins/hypervisor-cloud-hypervisor/vm.ts'
+import { commands } from '../hypervisor-qemu/machine.ts'
 
 const saying = (info: object): RestClient => ({ ask: async () => await Promise.resolve(info) })
 
@@ -35,4 +39,30 @@ await t.test('an answer of wrong types is refused, and no other error', async (t
   ]
   for (const answer of answers) await t.rejects(askInfo(saying(Object(answer))), { code: 'vmm_refused' }, JSON.stringify(answer))
   t.match(await askInfo(saying({ config: { disks: 1, balloon: { size: odd } }, memory_actual_size: odd, state: odd, device_tree: [] })), { state: undefined, disks: [], memoryBytes: NaN, balloonBytes: NaN })
+})
+
+await t.test('a capture takes the files that were written where it asked for them, and not those of another VM to which the VMM leads it', async (t) => {
+  const files = { 'state.json': '{"of":"another VM"}', 'memory-ranges': 'of another VM' }
+  const directory = t.testdir({ other: { captured: files } })
+  const folder = folderOf(directory)
+  await mkdir(folder.path)
+  const captured = join(folder.path, 'captured')
+  const capture = captureOf(folder, saying({ config: {} }), async (call) => {
+    if (call !== '/vm.snapshot') return
+    for (const name of Object.keys(files)) await writeFile(join(captured, name), '{"of":"this VM"}')
+    await rename(captured, join(folder.path, 'elsewhere'))
+    await symlink('../other/captured', captured)
+  })
+  const imaging = createRestImaging({
+    vm: { refresh: async () => {} },
+    handle: makeHandle({ driver: 'cloud-hypervisor', process: { pid: 1, startTicks: '1', bootId: '1' }, directory, vmmVersion: '53.0', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } }),
+    commands,
+    ask: async () => await Promise.resolve({ status: 'running' })
+  }, capture)
+  const [statePath, memoryPath] = [join(directory, 'state'), join(directory, 'memory')]
+  await imaging.capture({ statePath, memoryPath })
+  t.match(await readFile(statePath, 'utf8'), /this VM/)
+  t.match(await readFile(memoryPath, 'utf8'), /this VM/)
+  t.same((await readdir(join(directory, 'other/captured'))).sort(), Object.keys(files).sort(), 'nor does it remove them')
+  t.same(await readdir(folder.path), ['elsewhere'], 'the link is removed')
 })
