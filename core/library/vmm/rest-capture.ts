@@ -71,12 +71,14 @@ async function save ({ handle, commands }: RestCaptureOptions, how: RestCapture,
     signal?.throwIfAborted()
     const memoryStoredBytes = (await stat(memoryPath)).blocks * 512
     const { driver, vmmVersion } = handle
-    return { driver, version: how.imageVersion, vmmVersion, ...imageFactsOf(handle), stateBytes: (await stat(statePath)).size, memoryStoredBytes, capturedAt: new Date().toISOString() }
+    const image = { driver, version: how.imageVersion, vmmVersion, ...imageFactsOf(handle), stateBytes: (await stat(statePath)).size, memoryStoredBytes, capturedAt: new Date().toISOString() }
+    await how.clear()
+    return image
   } catch (error) {
     for (const path of made) await rm(path, { force: true })
+    // What it does not remove goes before the next capture, or with the VM's folder.
+    await how.clear().catch(() => {})
     throw error
-  } finally {
-    await how.clear()
   }
 }
 
@@ -108,15 +110,26 @@ export async function copyWritten (from: string, to: string): Promise<void> {
 
 /** A VMM may write all memory, zeros included: blocks of zeros become holes. */
 async function takeMemory (commands: HostCommands, from: string, to: string): Promise<void> {
-  const found = await lstat(from)
-  if (!found.isFile() || found.nlink !== 1) throw CaptureFailed('the VMM has left no file for its memory')
+  await checkMemory(from)
   try {
     await rename(from, to)
   } catch (error) {
     if (!hasCode(error, 'EXDEV')) throw error
-    await copySparse(commands, from, to, { dropZeros: true })
+    const handle = await openWritten(from)
+    try {
+      await copySparse(commands, `/proc/${process.pid}/fd/${handle.fd}`, to, { dropZeros: true })
+    } finally {
+      await handle.close()
+    }
     return
   }
+  // Once more where the VMM can put nothing in its place: what follows is done to what a link leads to.
+  await checkMemory(to)
   if (process.getuid?.() === 0) await chown(to, 0, process.getgid?.() ?? 0)
   await commands.run('fallocate', ['--dig-holes', to], { timeoutMs: 600_000 })
+}
+
+async function checkMemory (path: string): Promise<void> {
+  const found = await lstat(path)
+  if (!found.isFile() || found.nlink !== 1) throw CaptureFailed('the VMM has left no file for its memory')
 }

@@ -1,0 +1,54 @@
+// A capture of a VM whose VMM is hostile: what the server takes over is what the VMM has written.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { CaptureFailed } from '../../../../core/library/vmm/errors.ts'
+import { makeHandle } from '../../../../core/library/vmm/handle.ts'
+import { createRestImaging } from '../../../../core/library/vmm/rest-capture.ts'
+import { createHostCommands } from '../../../../core/process/run.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+
+/** Of so many, some meet the link between a look and what follows. */
+const CAPTURES = 60
+
+await t.test('a memory file that the VMM replaces by a link while it is taken over is refused, and the link does not become the image\'s memory', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-capture-'))
+  await writeFile(join(folder, 'other'), 'of another VM')
+  const [memory, statePath, memoryPath] = ['written', 'state', 'memory'].map((name) => join(folder, name)) as [string, string, string]
+  const vmm = spawn(process.execPath, [fileURLToPath(new URL('swap-forever.js', import.meta.url)), memory, join(folder, 'other')], { stdio: 'ignore' })
+  t.teardown(async () => {
+    vmm.kill('SIGKILL')
+    await once(vmm, 'exit')
+    await rm(folder, { recursive: true })
+  })
+  await eventually('it writes', () => existsSync(memory))
+  const imaging = createRestImaging({
+    vm: { refresh: async () => {} },
+    handle: makeHandle({ driver: 'test', process: { pid: 1, startTicks: '1', bootId: '1' }, directory: folder, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } }),
+    commands: createHostCommands(),
+    ask: async () => await Promise.resolve({ status: 'running' })
+  }, {
+    imageVersion: 1,
+    set: async () => {},
+    clear: async () => {},
+    // It is there already.
+    write: async () => {},
+    takeState: async (to) => { await writeFile(to, '') },
+    memory
+  })
+  for (let count = 0; count < CAPTURES; count++) {
+    try {
+      await imaging.capture({ statePath, memoryPath })
+      if (!(await lstat(memoryPath)).isFile()) return t.fail('the image\'s memory is a link to another VM\'s')
+    } catch (error) {
+      if (!CaptureFailed.is(error)) throw error
+    }
+    for (const path of [statePath, memoryPath]) await rm(path, { force: true })
+  }
+  t.pass('never a link')
+})
