@@ -23,7 +23,7 @@ const MOST_LINE_BYTES = 32
  * @throws GuestUnreachable when nobody listens there, or nobody answers
  */
 export async function connectGuest (folder: string, socketName: string, port: number, timeoutMs: number): Promise<Socket> {
-  const socket = await connectUnix(folder, socketName)
+  const socket = await connectUnix(folder, socketName).catch((error: unknown) => { throw GuestUnreachable.from(error, 'the VMM takes no connection') })
   try {
     socket.write(`CONNECT ${port}\n`)
     await answered(socket, timeoutMs)

@@ -1,6 +1,6 @@
 // The way to a guest through a VMM that carries vsock over a unix socket.
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,4 +45,11 @@ await t.test('trap, a CONNECT that is dropped without a word: nobody listens, no
     const folder = await vmm(t, welcome)
     await t.rejects(connectGuest(folder, 'v', 1024, 100), { code: 'guest_unreachable', message })
   }
+})
+
+await t.test('where no socket is, or something else, the guest cannot be reached: it is no fault of the server\'s', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-vsock-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'file'), '')
+  for (const name of ['none', 'file']) await t.rejects(connectGuest(folder, name, 1024, 100), { code: 'guest_unreachable', statusCode: 503 }, name)
 })
