@@ -6,6 +6,7 @@ import { createRestImaging } from '../../core/library/vmm/rest-capture.ts'
 import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
 import { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { AGENT_PORT, connectGuest } from '../../core/library/vmm/vsock.ts'
 import { captureOf } from './capture.ts'
 import { createPlugging } from './disks.ts'
 import { askInfo } from './info.ts'
@@ -49,7 +50,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
     handle,
     identity: identityOf(DRIVER, handle),
     folder,
-    vsock: VSOCK_SOCKET,
+    reach: (timeoutMs) => connectGuest(folder.path, VSOCK_SOCKET, AGENT_PORT, timeoutMs),
     api: API_SOCKET,
     ask: () => stateBy(heartbeat),
     isBusy: () => long > 0,

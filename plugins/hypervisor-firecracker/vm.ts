@@ -10,6 +10,7 @@ import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
 import { createRestImaging } from '../../core/library/vmm/rest-capture.ts'
 import { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { AGENT_PORT, connectGuest } from '../../core/library/vmm/vsock.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { captureOf } from './capture.ts'
@@ -57,7 +58,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
     handle,
     identity: identityOf(DRIVER, handle),
     folder,
-    vsock: VSOCK_SOCKET,
+    reach: (timeoutMs) => connectGuest(folder.room, VSOCK_SOCKET, AGENT_PORT, timeoutMs),
     api: API_SOCKET,
     ask: () => askState(heartbeat),
     isBusy: () => long > 0,

@@ -14,7 +14,7 @@ import type { HypervisorVzConfig } from './manifest.ts'
 import { API_SOCKET, DRIVER } from './names.ts'
 import { placeOf } from './place.ts'
 import { probeVz, type ProbedSystem } from './probe.ts'
-import { VzVm } from './vm.ts'
+import { createVm } from './vm.ts'
 
 export interface VzDriverDeps {
   readonly commands: HostCommands
@@ -61,9 +61,9 @@ export function createVzDriver (config: HypervisorVzConfig, { commands, guest, f
         // Its last threads may still be ending.
         await endProcess(identity)
         await place.removeStale(API_SOCKET)
-        return new VzVm(handle, { status: 'gone' }, place, vmOptions)
+        return createVm(handle, { status: 'gone' }, place, vmOptions)
       }
-      const vm = new VzVm(handle, { status: 'hung', reason: 'the VMM has not been asked yet' }, place, vmOptions)
+      const vm = createVm(handle, { status: 'hung', reason: 'the VMM has not been asked yet' }, place, vmOptions)
       await vm.known()
       return vm
     }

@@ -9,7 +9,7 @@ import type { RestVm, RestVmOptions } from '../../core/library/vmm/rest-vm.ts'
 import { diskLink, DRIVER, INITRD, KERNEL, VFKIT, VSOCK } from './names.ts'
 import { placeOf } from './place.ts'
 import { checkSpec, vfkitArguments } from './spec.ts'
-import { askState, clientOf, VzVm } from './vm.ts'
+import { askState, clientOf, createVm } from './vm.ts'
 
 const START_PAUSE_MS = 5
 
@@ -44,7 +44,7 @@ export async function launchVm (spec: VmSpec, options: VzLaunchOptions, signal?:
     // This VM is never saved as an image.
     facts: { key: '', shape: {}, vcpus, memoryBytes },
     fill: () => runs(client, options.timeoutMs, signal),
-    makeVm: (handle) => new VzVm(handle, { status: 'running' }, place, options),
+    makeVm: (handle) => createVm(handle, { status: 'running' }, place, options),
     onError: options.onError
   }, signal)
 }

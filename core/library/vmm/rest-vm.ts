@@ -8,11 +8,10 @@ import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
 import { connectUnix } from '../../process/unix-socket.ts'
 import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
-import { VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
+import { GuestUnreachable, VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
 import { endPauseMs, sameState, stateOfSilence } from './silence.ts'
-import { AGENT_PORT, connectGuest } from './vsock.ts'
 import { createPause } from './wake-pause.ts'
 
 const CONNECT_ATTEMPT_MS = 1000
@@ -36,9 +35,9 @@ export interface RestVmParts {
   readonly handle: VmHandle
   readonly identity: ProcessIdentity
   readonly folder: RunFolder
-  /** name of the VMM's socket for its guest's vsock, in that folder's room */
-  readonly vsock: string
-  /** name of the socket of its API, there, too */
+  /** Tries once to reach the guest's agent. @param timeoutMs for its answer */
+  readonly reach: (timeoutMs: number) => Promise<Socket>
+  /** name of the socket of its API, in that folder's room */
   readonly api: string
   /** Asks the VMM for the VM's state; undefined when the answer is not a known state. */
   readonly ask: () => Promise<VmState | undefined>
@@ -125,13 +124,13 @@ export class RestVm implements Vm {
       this.#mustBeThere()
       try {
         const socket = await this.#attempt()
-        if (turn === this.#agentTurn) this.#agent = socket
+        if (this.#isLast(turn)) this.#agent = socket
         else socket.destroy()
         return socket
       } catch (error) {
         this.#mustBeThere()
         // A later connection has replaced this one, which is therefore closed, as an earlier one would be.
-        if (turn !== this.#agentTurn) return new Socket().destroy()
+        if (!this.#isLast(turn)) return new Socket().destroy()
         if (performance.now() > deadline) throw error
       }
       await sleep(pauseMs)
@@ -140,10 +139,16 @@ export class RestVm implements Vm {
 
   /** One at a time: the guest keeps the stream that reaches it last, and that must be the last caller's. */
   #attempt (): Promise<Socket> {
-    const attempt = this.#lastAttempt.then(() => connectGuest(this.#parts.folder.room, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS))
+    const attempt = this.#lastAttempt.then(() => {
+      // It would end the stream of whoever has the VM now.
+      if (this.#released) throw GuestUnreachable('the VM was released')
+      return this.#parts.reach(CONNECT_ATTEMPT_MS)
+    })
     this.#lastAttempt = attempt.catch(() => {})
     return attempt
   }
+
+  #isLast (turn: number): boolean { return turn === this.#agentTurn && !this.#released }
 
   async kill (): Promise<void> {
     await endProcess(this.#parts.identity)

@@ -9,6 +9,7 @@ import type { ProcessIdentity } from '../../../../core/contracts/services.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
 import { RestVm, type RestVmOptions, type RestVmParts } from '../../../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../../../core/library/vmm/run-folder.ts'
+import { AGENT_PORT, connectGuest } from '../../../../core/library/vmm/vsock.ts'
 import { readIdentity } from '../../../../core/process/identity.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { listenUnix } from '../../../../core/process/unix-socket.ts'
@@ -44,7 +45,7 @@ async function makeVm (t: Test, { ask = async () => await Promise.resolve({ stat
   }))
   for (const { name, server } of servers) await listenUnix(server, folder.room, name)
   const handle = makeHandle({ driver: 'test', process: identity, directory: path, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } })
-  const vm = new RestVm({ handle, identity, folder, vsock: 'v', api: 'a', ask }, { status: 'hung' }, { heartbeat, guestTimeoutMs: 5000, onError })
+  const vm = new RestVm({ handle, identity, folder, reach: (timeoutMs) => connectGuest(folder.room, 'v', AGENT_PORT, timeoutMs), api: 'a', ask }, { status: 'hung' }, { heartbeat, guestTimeoutMs: 5000, onError })
   t.teardown(async () => {
     vm.release()
     for (const socket of sockets) socket.destroy()
@@ -78,6 +79,25 @@ await t.test('of streams that are opened at once each reaches the guest after th
   const streams = await Promise.all([vm.connect(), vm.connect(), vm.connect()])
   t.equal(most, 1, 'one asks at a time')
   t.same(streams.map(({ destroyed }) => destroyed), [true, true, false])
+})
+
+await t.test('a VM that was released opens no stream any more: another server may have one, which the guest would end', async (t) => {
+  let asked = 0
+  const sockets: Socket[] = []
+  const { vm } = await makeVm(t, {
+    guest (socket) {
+      asked++
+      sockets.push(socket)
+    }
+  })
+  const early = vm.connect()
+  await eventually('it asks the guest', () => asked === 1)
+  vm.release()
+  // The guest boots and answers only now.
+  for (const socket of sockets) socket.write('OK 1073741824\n')
+  t.equal((await early).destroyed, true)
+  t.equal((await vm.connect()).destroyed, true)
+  t.equal(asked, 1)
 })
 
 await t.test('a VM whose VMM reports no state that is known counts as hung, so that a server that takes it over gets on', async (t) => {
