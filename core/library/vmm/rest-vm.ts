@@ -72,6 +72,7 @@ export class RestVm implements Vm {
   #lostAt = -Infinity
   /** An idle connection to the VMM: it closes as soon as the VMM ends, and until then it keeps the server's process alive for callers that wait for that. */
   #line: Socket | undefined
+  #heldAt = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
   #lastAttempt: Promise<unknown> = Promise.resolve()
@@ -221,6 +222,10 @@ export class RestVm implements Vm {
 
   async #hold (): Promise<void> {
     if (this.#line?.destroyed === false || this.#released) return
+    // Its end has the VMM asked at once: one that ends it again and again must not have itself asked without a pause.
+    const now = performance.now()
+    if (now - this.#heldAt < this.#options.heartbeat.intervalMs) return
+    this.#heldAt = now
     const line = await connectUnix(this.#parts.folder.room, this.#parts.api).catch((error: unknown) => { throw VmmUnreachable.from(error, this.handle.driver, 'it has just closed its socket') })
     this.#line = line
     line.resume()

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { ProcessIdentity } from '../../../../core/contracts/services.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
@@ -104,6 +105,21 @@ await t.test('a VM whose VMM reports no state that is known counts as hung, so t
   const { vm } = await makeVm(t, { ask: async () => await Promise.resolve(undefined), heartbeat: { intervalMs: 20, deadlineMs: 50 } })
   await vm.known()
   t.match(vm.state, { status: 'hung' })
+})
+
+await t.test('a VMM that ends idle connections at once is asked no more than twice in a heartbeat', async (t) => {
+  let asked = 0
+  const { vm } = await makeVm(t, {
+    async ask () {
+      asked++
+      return await Promise.resolve({ status: 'running' })
+    },
+    line: (socket) => { setTimeout(() => socket.destroy(), 1) },
+    heartbeat: { intervalMs: 100, deadlineMs: 60_000 }
+  })
+  await vm.known()
+  await sleep(1000)
+  t.ok(asked >= 3 && asked <= 22, `${asked} times in a second`)
 })
 
 await t.test('an error that nobody foresaw does not end the watch over a VM', async (t) => {
