@@ -1,4 +1,5 @@
 // The `imaging` facet of a VM of any VMM: one capture at a time; when it fails, a guest that ran goes on.
+import { BerthError } from '../../errors/define.ts'
 import type { CaptureFiles, MemoryImage, VmImaging } from '../hypervisor.ts'
 import { CaptureFailed } from './errors.ts'
 
@@ -23,7 +24,7 @@ export function createImaging ({ memoryFile, memoryBase, copyAhead, status, paus
     try {
       return await save(before, files, signal)
     } catch (error) {
-      if (before === 'running') await resume().catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
+      if (before === 'running') await resume().catch((failure: unknown) => { throw stuck(error, failure) })
       throw signal?.aborted === true ? signal.reason : error
     }
   }
@@ -45,4 +46,10 @@ export function createImaging ({ memoryFile, memoryBase, copyAhead, status, paus
       }
     }
   }
+}
+
+/** A VMM that ends during its capture, or falls silent, is no fault of the server's: the caller gets the kind of error that says so. */
+function stuck (error: unknown, failure: unknown): Error {
+  const both = new AggregateError([error, failure], 'the VM could be neither captured nor resumed')
+  return failure instanceof BerthError ? new BerthError(failure.code, failure.kind, `${both.message}: ${failure.message}`, { cause: both }) : both
 }
