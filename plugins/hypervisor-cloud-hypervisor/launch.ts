@@ -54,12 +54,13 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     })
     await ask(restoreRequest())
     for (const disk of coming) await addDisk(folder, (path, body) => ask({ method: 'PUT', path, ...body === undefined ? {} : { body } }), disk, spec.diskBytesPerSecond !== undefined)
+    // Before another server can take the VM over, which knows nothing of them.
+    await dropKernel(folder)
     await beforeRun?.(handle)
     await ask({ method: 'PUT', path: '/vm.resume' })
     // Nobody has asked this VM for memory yet, whatever the captured one was asked for.
     if (balloonBytes !== undefined && balloonBytes > 0) await ask({ method: 'PUT', path: '/vm.resize', body: { desired_balloon: 0 } })
     await removeSnapshotFolder(join(folder.path, RESTORED))
-    await dropKernel(folder)
   }, signal)
 }
 
