@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess } from '../../process/end.ts'
 import { createUndo } from '../../undo.ts'
 import type { MemoryImage, VmHandle, VmSpec } from '../hypervisor.ts'
-import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused } from './errors.ts'
+import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused, VmmUnreachable } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { checkNamespace, tapProblem } from './network.ts'
 import { linkOutput, outputArgs, outputEnded, OUTPUT_PROGRAM } from './output.ts'
@@ -15,6 +15,7 @@ import type { RunFolder } from './run-folder.ts'
 import { startVmm, type Vmm } from './start.ts'
 
 const CONNECT_PAUSE_MS = 2
+const END_TIMEOUT_MS = 3000
 
 export interface RestRequest { readonly method: RestMethod, readonly path: string, readonly body?: object }
 
@@ -67,6 +68,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     // A VMM that ends during a request says why only in its own output.
     const handle = makeHandle({ driver, process: vmm.identity, directory: spec.directory, vmmVersion, image: facts, details })
     await launch.fill(handle).catch(async (error: unknown) => {
+      if (VmmUnreachable.is(error)) await endOf(vmm)
       await vmm.check()
       throw explained(error, spec.network)
     })
@@ -95,6 +97,13 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
       await sleep(CONNECT_PAUSE_MS)
     }
   }
+}
+
+/** Waits for the end of a VMM that has ended its connections, which it does some time before its end is known. */
+async function endOf ({ exited }: Vmm): Promise<void> {
+  const known = new AbortController()
+  await Promise.race([exited, sleep(END_TIMEOUT_MS, undefined, { signal: known.signal })])
+  known.abort()
 }
 
 /** Names the TAP when it could not be opened, since the VMM does not; any other error stays as it is. */
