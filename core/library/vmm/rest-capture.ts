@@ -8,6 +8,7 @@ import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmState } from '..
 import { CaptureFailed } from './errors.ts'
 import { imageFactsOf } from './handle.ts'
 import { createImaging } from './imaging.ts'
+import type { RestVm } from './rest-vm.ts'
 
 /** The steps that a driver implements. */
 export interface RestCapture {
@@ -26,9 +27,10 @@ export interface RestCapture {
 }
 
 export interface RestCaptureOptions {
-  readonly vm: { refresh (): Promise<void> }
+  readonly vm: Pick<RestVm, 'refresh'>
   readonly handle: VmHandle
   readonly commands: HostCommands
+  /** Asks for the VM's state, and waits longer for it than a heartbeat does. */
   readonly ask: () => Promise<VmState | undefined>
 }
 
@@ -38,7 +40,7 @@ export function createRestImaging (options: RestCaptureOptions, how: RestCapture
 
   async function set (wanted: 'paused' | 'running'): Promise<void> {
     if ((await ask())?.status !== wanted) await how.set(wanted)
-    await vm.refresh()
+    await vm.refresh(ask)
   }
 
   return createImaging({
@@ -49,9 +51,7 @@ export function createRestImaging (options: RestCaptureOptions, how: RestCapture
     resume: () => set('running'),
     async save (_before, files, signal) {
       await set('paused')
-      const image = await save(options, how, files, signal)
-      await vm.refresh()
-      return image
+      return await save(options, how, files, signal)
     }
   })
 }

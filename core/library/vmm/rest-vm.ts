@@ -111,8 +111,8 @@ export class RestVm implements Vm {
   notice (): void { this.#pause.end() }
 
   /** Takes the state that the VMM reports now. */
-  async refresh (): Promise<void> {
-    const state = await this.#parts.ask()
+  async refresh (ask: RestVmParts['ask']): Promise<void> {
+    const state = await ask()
     if (state !== undefined) this.#set(state)
   }
 

@@ -1,13 +1,16 @@
 // A VM behind a VMM's REST API: its guest's stream, and the watch over its state.
 import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { ProcessIdentity } from '../../../../core/contracts/services.ts'
+import type { VmStatus } from '../../../../core/library/hypervisor.ts'
+import { VmmSilent } from '../../../../core/library/vmm/errors.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
+import { createRestImaging } from '../../../../core/library/vmm/rest-capture.ts'
 import { RestVm, type RestVmOptions, type RestVmParts } from '../../../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../../../core/library/vmm/run-folder.ts'
 import { AGENT_PORT, connectGuest } from '../../../../core/library/vmm/vsock.ts'
@@ -29,10 +32,11 @@ interface Around {
   /** connections to the API's socket that no question is asked on */
   readonly line?: (socket: Socket) => void
   readonly onError?: (error: unknown) => void
+  readonly imaging?: RestVmParts['imaging']
 }
 
 /** A VM whose VMM is this test. */
-async function makeVm (t: Test, { ask = async () => await Promise.resolve({ status: 'running' }), identity = itself(), heartbeat = { intervalMs: 60_000, deadlineMs: 60_000 }, guest = () => {}, line = () => {}, onError = (error) => { t.error(error) } }: Around): Promise<{ readonly vm: RestVm, readonly folder: RunFolder }> {
+async function makeVm (t: Test, { ask = async () => await Promise.resolve({ status: 'running' }), identity = itself(), heartbeat = { intervalMs: 60_000, deadlineMs: 60_000 }, guest = () => {}, line = () => {}, onError = (error) => { t.error(error) }, imaging }: Around): Promise<{ readonly vm: RestVm, readonly folder: RunFolder }> {
   const path = await mkdtemp(join(tmpdir(), 'berth-vm-'))
   const folder = runFolder(path, 'test', 'test')
   await mkdir(folder.room)
@@ -46,7 +50,7 @@ async function makeVm (t: Test, { ask = async () => await Promise.resolve({ stat
   }))
   for (const { name, server } of servers) await listenUnix(server, folder.room, name)
   const handle = makeHandle({ driver: 'test', process: identity, directory: path, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } })
-  const vm = new RestVm({ handle, identity, folder, reach: (timeoutMs) => connectGuest(folder.room, 'v', AGENT_PORT, timeoutMs), api: 'a', ask }, { status: 'hung' }, { heartbeat, guestTimeoutMs: 5000, onError })
+  const vm = new RestVm({ handle, identity, folder, reach: (timeoutMs) => connectGuest(folder.room, 'v', AGENT_PORT, timeoutMs), api: 'a', ask, ...imaging === undefined ? {} : { imaging } }, { status: 'hung' }, { heartbeat, guestTimeoutMs: 5000, onError })
   t.teardown(async () => {
     vm.release()
     for (const socket of sockets) socket.destroy()
@@ -120,6 +124,26 @@ await t.test('a VMM that ends idle connections at once is asked no more than twi
   await vm.known()
   await sleep(1000)
   t.ok(asked >= 3 && asked <= 22, `${asked} times in a second`)
+})
+
+await t.test('a VMM that is too slow for a heartbeat is paused and captured all the same, and a VM that was captured is not resumed for it', async (t) => {
+  const path = t.testdir({ memory: 'all of it' })
+  const [state, memory] = [join(path, 'saved-state'), join(path, 'saved-memory')]
+  let status: VmStatus = 'running'
+  const { vm } = await makeVm(t, {
+    ask: async () => { throw VmmSilent('the VMM', 'GET /', 1) },
+    heartbeat: { intervalMs: 60_000, deadlineMs: 60_000 },
+    imaging: (vm) => createRestImaging({ vm, handle: vm.handle, commands, ask: async () => await Promise.resolve({ status }) }, {
+      imageVersion: 1,
+      set: async (wanted) => { status = wanted },
+      clear: async () => {},
+      write: async () => {},
+      takeState: (to) => writeFile(to, ''),
+      memory: join(path, 'memory')
+    })
+  })
+  await vm.imaging?.capture({ statePath: state, memoryPath: memory })
+  t.equal(status, 'paused')
 })
 
 await t.test('an error that nobody foresaw does not end the watch over a VM', async (t) => {
