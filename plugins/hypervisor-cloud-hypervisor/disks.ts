@@ -3,7 +3,7 @@ import { lstat, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { VmDisk } from '../../core/library/hypervisor.ts'
-import { SpecInvalid, VmmRefused } from '../../core/library/vmm/errors.ts'
+import { SpecInvalid, VmmRefused, VmmSilent } from '../../core/library/vmm/errors.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
 import type { RestVmParts } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
@@ -66,7 +66,7 @@ export async function addDisk (folder: RunFolder, slow: Slow, disk: VmDisk, isLi
 async function gone (client: RestClient, id: string, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while ((await askInfo(client)).devices.includes(id)) {
-    if (performance.now() > deadline) throw VmmRefused('Cloud Hypervisor', 'PUT /vm.remove-device', `the guest did not let go of the disk "${id}" within ${timeoutMs} ms`)
+    if (performance.now() > deadline) throw VmmSilent('the guest', `the removal of the disk "${id}"`, timeoutMs)
     // Polled: the API has no events.
     await sleep(LOOK_PAUSE_MS)
   }

@@ -1,4 +1,4 @@
-// A Cloud Hypervisor that its guest controls answers what it likes: the server, which may be root, touches nothing outside of the VM's folder by it.
+// A Cloud Hypervisor that its guest controls answers what it likes: the server, which may be root, touches nothing outside of the VM's folder by it. And a guest that does not do its part.
 import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -27,6 +27,11 @@ await t.test('a disk that is unplugged has its link removed, and a path that the
   for (const path of ['../other', join(directory, 'other'), 'unit-3/../../other', 'kernel']) await t.rejects(unplug(path), { code: 'vmm_refused' }, path)
   await access(join(directory, 'other'))
   t.same(asked, ['/vm.remove-device'])
+})
+
+await t.test('a guest that does not let go of a disk is waited for, and that it did not is no fault of the server\'s', async (t) => {
+  const unplugged = createPlugging({ folder: folderOf(t.testdir({})), client: saying({ config: {}, device_tree: { 'volume-0': {} } }), slow: async () => {}, isLimited: false, timeoutMs: 50 }).unplugDisk('volume-0')
+  await t.rejects(unplugged, { code: 'vmm_silent', statusCode: 504, message: /volume-0/ })
 })
 
 await t.test('an answer of wrong types is refused, and no other error', async (t) => {
