@@ -38,9 +38,16 @@ export interface RestCaptureOptions {
 export function createRestImaging (options: RestCaptureOptions, how: RestCapture): VmImaging {
   const { vm, ask } = options
 
-  async function set (wanted: 'paused' | 'running'): Promise<void> {
-    if ((await ask())?.status !== wanted) await how.set(wanted)
-    await vm.refresh(ask)
+  let last = Promise.resolve()
+
+  /** One after the other: a VMM refuses to pause what another call has paused since it was asked. */
+  function set (wanted: 'paused' | 'running'): Promise<void> {
+    const done = last.then(async () => {
+      if ((await ask())?.status !== wanted) await how.set(wanted)
+      await vm.refresh(ask)
+    })
+    last = done.catch(() => {})
+    return done
   }
 
   return createImaging({

@@ -1,13 +1,15 @@
-// A capture of a VM whose VMM is hostile: what the server takes over is what the VMM has written.
+// The imaging of a VM with a REST API: what the server takes over of a hostile VMM is what that has written, and calls that come together do not disturb each other.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { CaptureFailed } from '../../../../core/library/vmm/errors.ts'
+import { hasCode } from '../../../../core/errors/system-code.ts'
+import { CaptureFailed, VmmRefused } from '../../../../core/library/vmm/errors.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
 import { createRestImaging } from '../../../../core/library/vmm/rest-capture.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
@@ -46,9 +48,34 @@ await t.test('a memory file that the VMM replaces by a link while it is taken ov
       await imaging.capture({ statePath, memoryPath })
       if (!(await lstat(memoryPath)).isFile()) return t.fail('the image\'s memory is a link to another VM\'s')
     } catch (error) {
-      if (!CaptureFailed.is(error)) throw error
+      // ENOENT: the last capture has taken it.
+      if (!CaptureFailed.is(error) && !hasCode(error, 'ENOENT')) throw error
     }
     for (const path of [statePath, memoryPath]) await rm(path, { force: true })
   }
   t.pass('never a link')
+})
+
+await t.test('a VM that is paused by two callers at once is paused once, and the second has nothing to do', async (t) => {
+  let status: 'paused' | 'running' = 'running'
+  const imaging = createRestImaging({
+    vm: { refresh: async () => {} },
+    handle: makeHandle({ driver: 'test', process: { pid: 1, startTicks: '1', bootId: '1' }, directory: '/', vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } }),
+    commands: createHostCommands(),
+    ask: async () => await Promise.resolve({ status })
+  }, {
+    imageVersion: 1,
+    // As Cloud Hypervisor does it.
+    async set (wanted) {
+      await sleep(5)
+      if (status === wanted) throw VmmRefused('the VMM', 'PUT /vm', `InvalidStateTransition(${status}, ${wanted})`)
+      status = wanted
+    },
+    clear: async () => {},
+    write: async () => {},
+    takeState: async () => {},
+    memory: ''
+  })
+  for (const call of [imaging.pause, imaging.resume]) await Promise.all([call(), call()])
+  t.equal(status, 'running')
 })
