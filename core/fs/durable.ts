@@ -4,6 +4,7 @@ import { constants } from 'node:fs'
 import { chmod, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
+import { flatten } from './flatten.ts'
 
 /** Makes a folder's own entries durable: new names, renames and removals in it. */
 export async function syncFolder (path: string): Promise<void> {
@@ -48,15 +49,18 @@ export async function renameDurably (from: string, to: string): Promise<void> {
 
 /**
  * Removes a file or a whole folder; a path that does not exist is fine. Symbolic links are removed, not followed. Folders without
- * permission bits, which unpacked images have, are opened up first.
+ * permission bits, which unpacked images have, are opened up first, and those that are too deep to be named are brought up.
  */
 export async function removeTree (path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true })
-  } catch (error) {
-    if (!hasCode(error, 'EACCES', 'EPERM')) throw error
-    await openUp(path)
-    await rm(path, { recursive: true, force: true })
+  for (let isOpen = false; ;) {
+    try {
+      return await rm(path, { recursive: true, force: true })
+    } catch (error) {
+      if (hasCode(error, 'ENAMETOOLONG') && await flatten(path) > 0) continue
+      if (!hasCode(error, 'EACCES', 'EPERM') || isOpen) throw error
+      await openUp(path)
+      isOpen = true
+    }
   }
 }
 

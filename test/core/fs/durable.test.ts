@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -37,4 +38,14 @@ t.test('a tree is removed with folders that have no permissions, without followi
   await t.rejects(lstat(join(folder, 'tree')), { code: 'ENOENT' })
   t.equal(await readFile(join(folder, 'keep/file'), 'utf8'), 'x')
   await removeTree(join(folder, 'tree'))
+})
+
+t.test('a tree is removed that is too deep for the kernel to be named, several times over, and with names that are no text', async (t) => {
+  const folder = t.testdir({ keep: { file: 'x' } })
+  const script = 'mkdir tree && cd tree && i=0 && while [ $i -lt 60 ]; do mkdir "$1" "$2" && : > file && ln -s "$3" link && cd -P "$1" && i=$((i+1)); done'
+  execFileSync('sh', ['-e', '-c', script, 'sh', 'd'.repeat(200), 'e'.repeat(200), join(folder, 'keep')], { cwd: folder })
+  execFileSync('sh', ['-e', '-c', 'cd -P "$1" && mkdir "$(printf "\\377")" && cd -P "$(printf "\\377")" && : > "$(printf "\\376")"', 'sh', join(folder, 'tree', 'd'.repeat(200))])
+  await removeTree(join(folder, 'tree'))
+  t.same(await readdir(folder), ['keep'])
+  t.equal(await readFile(join(folder, 'keep/file'), 'utf8'), 'x')
 })
