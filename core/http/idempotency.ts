@@ -52,6 +52,8 @@ function claimBefore (repository: IdempotencyRepository, claims: Claims, own: Ow
     const key = request.headers['idempotency-key']
     if (key === undefined) return
     const wanted = claimFor(request, checkKey(key), own.owner, time.now())
+    // This request needs the database, which may be back.
+    await own.storeAll(repository.answer)
     const known = await own.begin(wanted.id, async () => await acquire(repository, own, wanted, time.steadyFor()))
     if (known === undefined) { claims.set(request, wanted); return }
     if (known.requestHash !== wanted.requestHash) throw IdempotencyKeyReused()

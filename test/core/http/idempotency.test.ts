@@ -111,6 +111,18 @@ eachDatabase(t, 'a request whose server died may be made again; one whose server
   t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
 })
 
+eachDatabase(t, 'an answer that the database did not take is stored as soon as another request with a key finds the database back', async (t, database, url) => {
+  const made = await start(t, url)
+  const first = post(made, { name: 'a', wait: true }, 'k')
+  await eventually('it is worked on', async () => made.calls.length === 1)
+  await database.schema.renameTable('core_idempotency', 'away')
+  made.release()
+  t.equal((await first).statusCode, 201)
+  await database.schema.renameTable('away', 'core_idempotency')
+  await post(made, { name: 'b' }, 'other')
+  t.same((await database('core_idempotency').select('status')).map(({ status }) => status), [201, 201])
+})
+
 for (const [what, fields, status, calls] of [['an answer', {}, 201, 1], ['the end of a request that failed', { fail: 'conflict' }, 409, 2]] as const) {
   eachDatabase(t, `${what} that the database does not take is sent all the same, and its key can be used again at once`, async (t, database, url) => {
     const made = await start(t, url)
