@@ -62,6 +62,11 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
       request.on('response', (response) => {
         discard(response, () => { resolve(response.statusCode ?? 0) })
       })
+      // A receiver may answer with another protocol, which nobody asked for. Without a listener Node drops the request, and tells nobody of it: neither an error comes nor the end of the signal.
+      request.on('upgrade', (response, socket) => {
+        socket.destroy()
+        resolve(response.statusCode ?? 0)
+      })
       request.end(body)
     })
   }

@@ -161,6 +161,17 @@ t.test('a receiver that is slow, endless, closes, redirects or fails costs itsel
   for (const { receiver } of Object.values(failures)) await eventually('all has come', () => new Set(receiver.deliveries.map(({ id }) => id)).size === 5)
 })
 
+t.test('a receiver that answers with another protocol has failed, and its webhook can be changed and deleted', async (t) => {
+  const run = await startWithWebhooks(t)
+  const receiver = await startReceiver(t, { answer: (response) => { response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n') } })
+  const { id } = await run.make({ url: receiver.url })
+  await run.things.make('a')
+  t.match(await run.until(id, 'failing'), { last_error: { message: 'it answered 101' } })
+  receiver.answer = taken
+  t.match(await run.until(id, 'active'), { last_error: null })
+  t.equal((await run.call('DELETE', `/webhooks/${id}`)).status, 204)
+})
+
 t.test('one that fails for too long is dead for all to see, and goes on where it was once it is changed', async (t) => {
   const run = await startWithWebhooks(t, { retryFor: '100ms' })
   const receiver = await startReceiver(t, { answer: (response) => { response.writeHead(503).end() } })
