@@ -53,6 +53,26 @@ t.test('DNS works over TCP, and what is no query gets no answer', async (t) => {
   }
 })
 
+t.test('a guest that asks over TCP and reads no answer is held up, and nothing is kept for it', async (t) => {
+  const stage = await setStage(t, { limits: { dnsPerSecond: 10_000_000 } })
+  const socket = connect({ host: stage.proxy.address, port: stage.proxy.ports.dns, localAddress: stage.guest })
+  t.teardown(() => socket.destroy())
+  const body = query(new Array<string>(4).fill('x'.repeat(60)).join('.'), 1)
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(body.length)
+  const many = Buffer.concat(new Array<Buffer>(1000).fill(Buffer.concat([length, body])))
+  // More than the kernel keeps for both directions of a connection.
+  const most = 20 * 1024 * 1024
+  let taken = 0
+  let isHeldUp = false
+  while (taken < most && !isHeldUp) {
+    const signal = AbortSignal.timeout(8000)
+    if (!socket.write(many)) await once(socket, 'drain', { signal }).catch(() => { isHeldUp = true })
+    taken += many.length
+  }
+  t.ok(isHeldUp, `${taken} bytes were taken`)
+})
+
 t.test('only VMs in mode all are answered', async (t) => {
   const stage = await setStage(t)
   const open = loopback(11)

@@ -92,5 +92,9 @@ function readQueries (socket: Socket, reply: (query: Buffer) => Buffer | undefin
       length.writeUInt16BE(bytes.length)
       socket.write(Buffer.concat([length, bytes]))
     }
+    // Answers that their guest does not read would be kept here without end. Until it reads, nothing more is taken from it; and if it never does, the connection counts as unused.
+    if (!socket.writableNeedDrain || socket.isPaused()) return
+    socket.pause()
+    socket.once('drain', () => socket.resume())
   })
 }
