@@ -63,7 +63,9 @@ export function createTlsGuestServer (vm: Vm, port: number, services: Services):
     sessions.add(session)
     endWhenGivenUp(session)
     session.once('close', () => sessions.delete(session))
-    session.setTimeout(services.limits.keepAliveMs, () => { if (bySession.get(session)?.streams === 0) session.destroy() })
+    // A listener that is given along with the time hears of the first silence alone, in which a request may have been under way.
+    session.setTimeout(services.limits.keepAliveMs)
+    session.on('timeout', () => { if (bySession.get(session)?.streams === 0) session.destroy() })
   }))
   // Node watches for slow headers only from a server's own 'listening' event on.
   tls.emit('listening')

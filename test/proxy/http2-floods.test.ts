@@ -46,3 +46,16 @@ t.test('A57: floods and broken frames over HTTP/2 end their connection and nothi
   const metrics = (await stage.proxy.call('GET', '/metrics')).body
   t.ok(Number(/^process_resident_memory_bytes (\d+)/m.exec(metrics)?.[1]) < 400 * 1024 * 1024)
 })
+
+t.test('a connection over HTTP/2 that had a long silent request is closed once it is unused, as any other', async (t) => {
+  const stage = await setStage(t, { limits: { keepAliveMs: 1000 } })
+  await stage.origin(100, { streaming: (_seen, response) => { setTimeout(() => response.end('late'), 3000) } })
+  const socket = await openTls(stage.proxy, stage.guest, HOST, { alpn: ['h2'] })
+  const session = connectHttp2(`https://${HOST}`, { createConnection: () => socket })
+  session.on('error', () => {})
+  const stream = session.request({ ':authority': stage.host(HOST) })
+  stream.setEncoding('utf8')
+  t.same(await stream.toArray(), ['late'])
+  t.ok(await closesWithin(socket, 10_000))
+  session.destroy()
+})
