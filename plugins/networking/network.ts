@@ -47,6 +47,8 @@ export class Network {
   readonly #ports = new Map<string, Port>()
   /** by instance */
   readonly #openings = new Map<string, readonly Opening[]>()
+  /** by instance: openings that a change was to close and that may still be open, or have connections, since it failed */
+  readonly #unclosed = new Map<string, readonly Opening[]>()
   /** instances whose TAPs are down on purpose */
   readonly #suspended = new Set<string>()
   #device: string | undefined
@@ -165,14 +167,16 @@ export class Network {
   /** Opens ports of an instance to the outside; its connections to other ports end. */
   async open (instanceId: string, ip: string, ports: readonly InboundPort[]): Promise<void> {
     await this.#locks.share('network', async () => {
-      const before = this.#openings.get(instanceId) ?? []
+      const before = [...this.#openings.get(instanceId) ?? [], ...this.#unclosed.get(instanceId) ?? []]
       if (ports.length === 0) this.#openings.delete(instanceId)
       else this.#openings.set(instanceId, ports.map((port) => ({ ...port, ip })))
       if (!this.#isSettled || (before.length === 0 && ports.length === 0)) return
+      this.#unclosed.set(instanceId, before)
       // Inside the lock, so that the last of concurrent changes includes all earlier ones.
       await this.#locks.hold('rules', async () => { await this.inside.nft(renderOpenings([...this.#openings.values()].flat())) })
       const closed = before.filter(({ protocol, port }) => !ports.some((kept) => kept.protocol === protocol && kept.port === port))
       for (const { protocol, port } of closed) await endConnectionsTo(this.inside, ip, protocol, port)
+      this.#unclosed.delete(instanceId)
     })
   }
 
