@@ -37,6 +37,8 @@ export class Ports {
   readonly #held: HeldPorts
   /** ids of instances */
   readonly #awake = new Set<string>()
+  /** instances whose openings in the guests' network could not be set as they should be */
+  readonly #unset = new Set<string>()
   readonly #admission: Admission
   #host: PartHost | undefined
   #tending: NodeJS.Timeout | undefined
@@ -178,13 +180,20 @@ export class Ports {
     // The row first: rules without a row are removed at the next start, and a port with a row is served.
     await this.#options.repository.remove(lives.map(({ port }) => port.id))
     await this.#held.release(lives)
-    for (const id of new Set(lives.map(({ port }) => port.instanceId))) await this.#setInbound(id)
-    await this.#rules.apply()
+    // Nobody can ask for the end of these ports again: one failure must not keep the rest of it from being done, and `#tend` goes on with what failed.
+    try {
+      for (const id of new Set(lives.map(({ port }) => port.instanceId))) await this.#setInbound(id)
+    } finally {
+      await this.#rules.apply()
+    }
   }
 
   /** What could not be had or set when it was due. Never rejects. */
   async #tend (): Promise<void> {
     await this.#held.listenAgain()
+    for (const id of this.#unset) {
+      await this.#setInbound(id).catch((error: unknown) => { this.#options.log.warn({ err: error, instance: id }, 'which ports of an instance are open could not be set; it is tried again') })
+    }
     if (this.#rules.isBehind) await this.#applyRules()
   }
 
@@ -216,7 +225,13 @@ export class Ports {
   }
 
   async #setInbound (instanceId: string): Promise<void> {
-    await this.#options.network.setInbound(instanceId, this.#held.of(instanceId).map(({ port: { protocol, instancePort } }) => ({ protocol, port: instancePort })))
+    try {
+      await this.#options.network.setInbound(instanceId, this.#held.of(instanceId).map(({ port: { protocol, instancePort } }) => ({ protocol, port: instancePort })))
+      this.#unset.delete(instanceId)
+    } catch (error) {
+      this.#unset.add(instanceId)
+      throw error
+    }
   }
 
   async #applyRules (): Promise<void> {

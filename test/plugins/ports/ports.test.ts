@@ -227,6 +227,18 @@ t.test('a port that could not be opened is not published: its place is free, and
   t.match(await call('POST', '/instances/web/ports', { instance_port: 80 }), { status: 201 })
 })
 
+t.test('a port that was taken away and could not be closed at once is closed later, though nobody can ask for it again', async (t) => {
+  const { call, makeGuest, host } = await startPorts(t)
+  const { id } = await makeGuest('web')
+  const { body } = await call('POST', '/instances/web/ports', { instance_port: 80 })
+  host.failures.set('setInbound', new Error('nft does not work today'))
+  t.equal((await call('DELETE', `/instances/web/ports/${String(body['id'])}`)).status, 500)
+  t.equal((await call('DELETE', `/instances/web/ports/${String(body['id'])}`)).status, 404)
+  t.ok(host.network?.openings.has(id))
+  host.failures.delete('setInbound')
+  await eventually('nothing of it is open', () => host.network?.openings.has(id) === false)
+})
+
 t.test('a key without the scope of instances publishes nothing, and takes nothing away', async (t) => {
   const { call, makeGuest } = await startPorts(t)
   await makeGuest('web')
