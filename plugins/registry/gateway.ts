@@ -1,15 +1,18 @@
 // Passes registry requests to the store and its answers back, as streams. Only this file deals with http-proxy and its faults.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Agent } from 'node:http'
 import { pipeline } from 'node:stream'
 import httpProxy from 'http-proxy'
 import type { Logger } from '../../core/contracts/services.ts'
 import { errorAnswer } from './answers.ts'
+import { createConnections } from './connections.ts'
 import type { Store } from './store.ts'
 
 export interface Gateway {
-  /** Serves one request. `stored` runs when the store has answered 201, before the client hears of it. */
-  serve (request: IncomingMessage, response: ServerResponse, stored?: (digest: string) => Promise<void>): void
+  /**
+   * Serves one request. `stored` runs when the store has answered 201, before the client hears of it.
+   * @param owner who asks: a key's id, or a grant's
+   */
+  serve (request: IncomingMessage, response: ServerResponse, owner: string, stored?: (digest: string) => Promise<void>): void
   close (): void
 }
 
@@ -23,9 +26,8 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-aut
 const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
 
 export function createGateway ({ store, log }: GatewayOptions): Gateway {
-  // A connection for each request: on a unix socket it costs next to nothing, and an upload, which cannot be repeated, never gets a connection that the store is about to close.
-  const agent = new Agent({ keepAlive: false, maxSockets: 128 })
-  const proxy = httpProxy.createProxyServer({ agent, selfHandleResponse: true, xfwd: false, changeOrigin: false })
+  const connections = createConnections()
+  const proxy = httpProxy.createProxyServer({ selfHandleResponse: true, xfwd: false, changeOrigin: false })
   const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
 
   const fail = ({ method, url = '' }: IncomingMessage, response: ServerResponse, error: Error): void => {
@@ -50,20 +52,21 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
   proxy.on('error', (error) => log.warn({ err: error }, 'the registry gateway failed'))
 
   return {
-    serve (request, response, stored) {
+    serve (request, response, owner, stored) {
       const path = store.socketPath()
-      if (path === undefined) return unavailable(response)
+      // For a client that has left before, `close` does not come again.
+      if (path === undefined || response.destroyed) return unavailable(response)
       clean(request)
       if (stored !== undefined) afterwards.set(request, stored)
       request.on('error', () => response.destroy())
-      proxy.web(request, response, { target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
+      proxy.web(request, response, { agent: connections.of(owner, response), target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
         // Once an answer has begun, its own stream ends it; and a client that has left needs no answer.
         if (!response.headersSent && !response.destroyed) fail(request, response, error)
       })
     },
     close () {
       proxy.close()
-      agent.destroy()
+      connections.close()
     }
   }
 }

@@ -7,7 +7,7 @@ import { refuseMidway } from './refuse-midway.ts'
 import type { Uploads } from './uploads.ts'
 
 export interface Relay {
-  /** @param owner whose limit on uploads this counts for: a key's id, or a grant's */
+  /** @param owner whose limits on uploads and connections this counts for: a key's id, or a grant's */
   serve (request: IncomingMessage, response: ServerResponse, asked: RelayedRequest, owner: string): void
 }
 
@@ -36,7 +36,7 @@ export function createRelay (options: RelayOptions): Relay {
       const refusal = asked === undefined ? undefined : uploads.refusal(asked, owner)
       if (refusal !== undefined) return refuseMidway(request, response, { status: 429, code: 'TOOMANYREQUESTS', message: refusal })
       const push = quiet === true ? undefined : asked?.push
-      gateway.serve(request, response, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host }))
+      gateway.serve(request, response, owner, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host }))
       if (asked !== undefined) uploads.attend(request, response, asked, owner)
     }
   }

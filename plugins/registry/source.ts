@@ -69,7 +69,7 @@ export class BuiltInRegistry implements RegistrySource {
 
   open (grant: RegistryGrant): RegistryChannel {
     const { log, events, server } = this.#options
-    // A gateway of its own: a client that reads no answers must not use up other clients' connections to the store.
+    // A gateway of its own, which is closed with the channel.
     const gateway = createGateway({ store: this.store, log })
     const { uploads } = this
     const owner = `grant ${++this.#grants}`

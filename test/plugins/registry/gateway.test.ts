@@ -14,7 +14,7 @@ async function startGateway (t: Test, answer: RequestListener): Promise<{ host: 
   const socketPath = join(await temporaryFolder(t), 'store.sock')
   const store = createServer(answer).listen(socketPath)
   const gateway = createGateway({ store: { socketPath: () => socketPath, said: () => '' }, log: pino({ level: 'silent' }) })
-  const front = createServer((request, response) => { gateway.serve(request, response) }).listen(0, '127.0.0.1')
+  const front = createServer((request, response) => { gateway.serve(request, response, String(request.headers['x-owner'])) }).listen(0, '127.0.0.1')
   await Promise.all([once(store, 'listening'), once(front, 'listening')])
   t.teardown(() => {
     gateway.close()
@@ -54,4 +54,22 @@ t.test('connections to the store end with their answers', async (t) => {
   t.equal(sockets.size, 10)
   // Each is ended behind its answer.
   t.ok(await eventually('they are closed', () => [...sockets].every(({ closed }) => closed)))
+})
+
+t.test('an owner whose requests never end keeps nobody else from the store', async (t) => {
+  let stalled = 0
+  const place = await startGateway(t, (request, response) => {
+    if (request.headers['x-owner'] === 'other') return response.end('x')
+    stalled++
+  })
+  const hanging = Array.from({ length: 200 }, () => {
+    const call = request({ ...place, method: 'PATCH', path: '/v2/a/blobs/uploads/1', headers: { 'x-owner': 'one', 'content-length': '5' } })
+    call.on('error', () => undefined).write('b')
+    return call
+  })
+  await eventually('as many as one may have hang', () => stalled === 128)
+  const answer = await fetch(`http://${place.host}:${place.port}/v2/_catalog`, { headers: { 'x-owner': 'other' }, signal: AbortSignal.timeout(10_000) })
+  t.equal(await answer.text(), 'x')
+  t.equal(stalled, 128, 'the others of the first owner wait')
+  for (const call of hanging) call.destroy()
 })
