@@ -3,12 +3,17 @@ import { ArchiveInvalid } from '../errors.ts'
 
 export type PaxRecords = ReadonlyMap<string, Buffer>
 
+/** the key under which all records of GNU's sparse files are */
+export const SPARSE = 'GNU.sparse'
+
+/** All others are dropped: those for the whole archive are kept until its end, and it may have any number of them. */
+const USED = new Set(['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'])
 const MAX_LENGTH_DIGITS = 8
 const SPACE = 0x20
 const EQUALS = 0x3d
 const NEWLINE = 0x0a
 
-/** A record with an empty value takes an earlier one back. */
+/** The records that are used. One with an empty value takes an earlier one back. */
 export function readPax (bytes: Buffer): Map<string, Buffer> {
   const records = new Map<string, Buffer>()
   let at = 0
@@ -19,7 +24,9 @@ export function readPax (bytes: Buffer): Map<string, Buffer> {
     const end = at + Number(digits)
     const equals = bytes.indexOf(EQUALS, space)
     if (end > bytes.length || equals < 0 || equals >= end - 1 || equals === space + 1 || bytes[end - 1] !== NEWLINE) throw malformed()
-    records.set(bytes.toString('utf8', space + 1, equals), bytes.subarray(equals + 1, end - 1))
+    const name = bytes.toString('utf8', space + 1, equals)
+    const key = name.startsWith(`${SPARSE}.`) ? SPARSE : name
+    if (key === SPARSE || USED.has(key)) records.set(key, bytes.subarray(equals + 1, end - 1))
     at = end
   }
   return records

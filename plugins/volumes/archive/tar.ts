@@ -4,7 +4,7 @@
 // could understand differently.
 import { ArchiveInvalid } from '../errors.ts'
 import type { Blocks } from './blocks.ts'
-import { paxNumber, readPax, type PaxRecords } from './pax.ts'
+import { paxNumber, readPax, SPARSE, type PaxRecords } from './pax.ts'
 import { BLOCK, readHeader, type TarHeader } from './tar-header.ts'
 
 export interface TarEntry {
@@ -78,7 +78,7 @@ function entryOf (header: TarHeader, preface: Preface, records: PaxRecords): Tar
   const path = textOf(valueOf(records, 'path') ?? preface.path ?? header.path, 'a name')
   const type = TYPES[header.flag]
   if (type === undefined) throw ArchiveInvalid(`${printable(path)} is ${REFUSED[header.flag] ?? `of the unknown type "${printable(header.flag)}"`}, which a volume cannot have`)
-  if ([...records.keys()].some((key) => key.startsWith('GNU.sparse.'))) throw ArchiveInvalid(`${printable(path)} is a sparse file of GNU's own format; archive it without --sparse`)
+  if (records.has(SPARSE)) throw ArchiveInvalid(`${printable(path)} is a sparse file of GNU's own format; archive it without --sparse`)
   const sizeBytes = paxNumber(records, 'size') ?? header.sizeBytes
   const uid = paxNumber(records, 'uid') ?? header.uid
   const gid = paxNumber(records, 'gid') ?? header.gid
