@@ -13,12 +13,14 @@ import { GIB } from '../record.ts'
 import { Blocks } from './blocks.ts'
 import { Budget } from './budget.ts'
 import { checkTarget, partsOf } from './names.ts'
+import { watchPace, type PaceLimits } from './pace.ts'
 import { printable, readTar, type TarEntry } from './tar.ts'
 
 export interface UnpackLimits {
   /** the most GB that the content may take */
   readonly sizeGb: number
   readonly maxEntries: number
+  readonly pace?: PaceLimits
 }
 
 export interface Unpacked {
@@ -46,7 +48,10 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
   const short = (): void => { gunzip.destroy(watch?.signal.reason) }
   watch?.signal.addEventListener('abort', short)
   const closed = (): void => { if (!source.readableEnded) cut() }
+  // It may have gone away while it waited for its turn.
+  if (source.destroyed) closed()
   source.once('error', cut).once('close', closed).pipe(gunzip)
+  const stopWatch = watchPace(source, gunzip, () => { gunzip.destroy(ArchiveInvalid('its sender was waited for too long')) }, limits.pace)
   const limitBytes = limits.sizeGb * GIB + limits.maxEntries * HEADER_BYTES
   const blocks = new Blocks(gunzip, limitBytes, () => ArchiveTooLarge(`unpacked it has more than ${limitBytes} bytes`))
   const target = new Target(folder, new Budget(limits.sizeGb, limits.maxEntries), watch)
@@ -55,6 +60,7 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
   } catch (error) {
     throw hasCode(error, 'Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT') ? ArchiveInvalid(`it is not whole gzip (${error instanceof Error ? error.message : ''})`) : error
   } finally {
+    stopWatch()
     source.off('error', cut).off('close', closed).unpipe(gunzip)
     gunzip.destroy()
     watch?.signal.removeEventListener('abort', short)

@@ -1,0 +1,64 @@
+// Senders of archives that go away or send nothing while it is their turn, for which others wait.
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { request, type ClientRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { unpack } from '../../../plugins/volumes/archive/unpack.ts'
+import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { end, entry } from '../../helpers/raw-tar.ts'
+import { startWithVolumes, type VolumesApp } from './app.ts'
+
+const ARCHIVE = gzipSync(Buffer.concat([entry({ path: 'file', content: 'x' }), end]))
+
+function send (app: VolumesApp, name: string): ClientRequest {
+  const address = app.app.http.server.address()
+  if (address === null || typeof address === 'string') throw new Error('it does not listen on a port')
+  const call = request({
+    host: '127.0.0.1', port: address.port, method: 'POST', path: `/volumes/from-archive?name=${name}&size_gb=1`, headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/gzip' }
+  })
+  call.on('error', () => undefined).flushHeaders()
+  return call
+}
+
+t.test('a sender that goes away while it waits for its turn leaves the turn to the next one', async (t) => {
+  const app = await startWithVolumes(t, { listen: true, sections: { volumes: { config: { archiveConcurrency: 1 } } } })
+  const first = send(app, 'first')
+  first.write(ARCHIVE.subarray(0, 20))
+  await eventually('the first has its turn', async () => (await app.files()).some((name) => name.startsWith('unpacking/')))
+  const second = send(app, 'second')
+  const come = once(app.app.http.server, 'request')
+  second.write(ARCHIVE.subarray(0, 20))
+  await come
+  const third = app.upload(ARCHIVE, 'name=third&size_gb=1')
+  second.destroy()
+  await eventually('the server knows', async () => await new Promise<boolean>((resolve) => { app.app.http.server.getConnections((_error, count) => { resolve(count === 1) }) }))
+  first.end(ARCHIVE.subarray(20))
+  t.equal((await once(first, 'response'))[0].statusCode, 201)
+  t.match(await third, { status: 201 })
+  t.match(await app.upload(ARCHIVE, 'name=second&size_gb=1'), { status: 201 }, 'nothing keeps the name')
+})
+
+t.test('a sender that sends nothing is not waited for without end, and one that is only slow is', async (t) => {
+  const pace = { patienceMs: 300, bytesPerSecond: 100 }
+  const silent = new PassThrough()
+  silent.write(ARCHIVE.subarray(0, 20))
+  await t.rejects(unpack(silent, await temporaryFolder(t), { sizeGb: 1, maxEntries: 10, pace }), { code: 'invalid_archive', message: /waited for too long/ })
+  const slow = Readable.from((async function * () {
+    for (let at = 0; at < ARCHIVE.length; at += 20) {
+      yield ARCHIVE.subarray(at, at + 20)
+      await new Promise((resolve) => { setTimeout(resolve, 100) })
+    }
+  })(), { objectMode: false })
+  t.match(await unpack(slow, await temporaryFolder(t), { sizeGb: 1, maxEntries: 10, pace }), { sizeGb: 1 })
+})
+
+async function temporaryFolder (t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-senders-test-'))
+  t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
+  return folder
+}
