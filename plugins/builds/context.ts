@@ -22,6 +22,8 @@ export interface Context {
   readonly files: BuildFiles
   readonly disk: DiskSpace
   readonly queue: BuildQueue
+  /** aborts when the server stops */
+  readonly closing: AbortController
   /** unfinished builds, by id */
   readonly live: Map<string, LiveBuild>
   readonly runner: ClosableRunner

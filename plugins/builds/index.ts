@@ -58,6 +58,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     files: new BuildFiles(dataDir),
     disk: deps.disk,
     queue: new BuildQueue(settings.concurrency),
+    closing: new AbortController(),
     live: new Map(),
     images: deps.images,
     volumes: deps.volumes,

@@ -48,8 +48,7 @@ export interface Builds {
 }
 
 export function createBuilds (context: Context): Builds {
-  const { queue, live, repository, runner, log } = context
-  const closing = new AbortController()
+  const { queue, live, repository, runner, log, closing } = context
   const builders = createBuilders(context)
   let retention: NodeJS.Timeout | undefined
   const find = async (ref: string): Promise<BuildRecord> => await lookupStored(repository, ref, { what: 'build' })

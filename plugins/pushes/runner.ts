@@ -1,5 +1,6 @@
 // Runs pushes in the order in which they came, with a limit on concurrent ones, and stores how each ended. Only this file keeps the lent credentials.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
+import { untilDone } from '../../core/jobs/until-done.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import type { Copier } from './copy.ts'
 import { PushFailure } from './failures.ts'
@@ -20,7 +21,7 @@ export interface Runner {
 
 export interface RunnerParts {
   readonly log: Logger
-  readonly repository: PushRepository
+  readonly repository: Pick<PushRepository, 'begin' | 'weigh' | 'finish' | 'forget'>
   readonly queue: JobQueue
   readonly copy: Copier
   readonly metrics: PushesMetrics
@@ -57,15 +58,25 @@ export function createRunner (parts: RunnerParts): Runner {
 async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryCredentials | undefined, signal: AbortSignal): Promise<void> {
   const { repository, metrics, copy, keepFinished } = parts
   const startedAt = performance.now()
-  await repository.begin(push.id)
+  await stored(parts, push, signal, async () => { await repository.begin(push.id) })
   const failure = await failureOf(parts, push, async () => {
     await copy(push, { credentials, signal, weighed: async (weight) => { await repository.weigh(push.id, weight) } })
   })
   // The row stays as it is, and the next server decides.
   if (failure !== undefined && signal.aborted) return
-  await repository.finish(push.id, Date.now(), failure)
+  await stored(parts, push, signal, async () => { await repository.finish(push.id, Date.now(), failure) })
   metrics.ended(failure === undefined ? 'success' : 'failed', (performance.now() - startedAt) / 1000)
   await repository.forget(keepFinished)
+}
+
+/** Stores a change of a push, however long the database is away: nobody else would, and the push would seem to go on for ever. @throws when the server stops meanwhile */
+async function stored ({ log }: RunnerParts, push: PushRecord, signal: AbortSignal, change: () => Promise<void>): Promise<void> {
+  try {
+    await change()
+  } catch (error) {
+    log.warn({ err: error, push: push.id }, 'the state of a push could not be stored yet; it is tried again')
+    if (!await untilDone(change, signal)) throw error
+  }
 }
 
 /** The failure for the caller; undefined when the push succeeded. */

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { BuildFailed } from '../../../plugins/builds/errors.ts'
+import { BuildRepository } from '../../../plugins/builds/repository.ts'
 import { startBuilds, until } from './app.ts'
 import { digestOf } from './scripted-runner.ts'
 
@@ -113,4 +114,20 @@ t.test('the document of the API has the form', async (t) => {
   const { requestBody } = document.paths['/builds'].post
   t.same(Object.keys(requestBody.content), ['multipart/form-data'])
   t.match(document.components.schemas.CreateBuild, { required: ['source'], properties: { source: { format: 'binary' }, egress_mode: { enum: ['all', 'http_https_only'] } } })
+})
+
+t.test('a build whose end cannot be stored at first, or whose answer to that is lost, ends all the same', async (t) => {
+  const app = await startBuilds(t)
+  const real = Reflect.get(BuildRepository.prototype, 'finish')
+  t.teardown(() => { BuildRepository.prototype.finish = real })
+  const fates = ['not stored', 'answer lost']
+  BuildRepository.prototype.finish = async function (...args) {
+    const fate = fates.shift()
+    if (fate !== 'not stored') await real.apply(this, args)
+    if (fate !== undefined) throw new Error('Connection lost')
+  }
+  app.runner.onRun = (run) => { run.finish() }
+  t.match(await app.become(await app.build(), 'ready'), { error: null })
+  await until(async () => fates.length === 0)
+  t.match(await app.become(await app.build(), 'ready'), { error: null })
 })
