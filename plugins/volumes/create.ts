@@ -6,6 +6,7 @@ import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { removeTree } from '../../core/fs/durable.ts'
+import { untilDone } from '../../core/jobs/until-done.ts'
 import { createUndo, type Undo } from '../../core/undo.ts'
 import type { ResourceClaim, ResourceService } from '../instances/room/contract.ts'
 import { unpack, type UnpackLimits } from './archive/unpack.ts'
@@ -22,6 +23,8 @@ export interface MakeContext {
   readonly repository: VolumeRepository
   /** undefined without the plugin resources: nobody asks whether there is room */
   readonly resources: ResourceService | undefined
+  /** aborts when the server stops */
+  readonly closing: AbortController
 }
 
 /** Makes the disk and resolves with its size in GB. */
@@ -60,10 +63,14 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
   const { repository, files, log, resources } = context
   const undo = createUndo()
   try {
-    const taken = await repository.insert(record)
+    const taken = await repository.insert(record).catch((error: unknown) => {
+      // The row may be there: it may have been stored, and the answer lost.
+      giveUpLater(context, record)
+      throw error
+    })
     if (taken === 'id') throw VolumeExists(record.id)
     if (taken === 'name') throw VolumeNameTaken(record.name)
-    undo.add(async () => { await repository.remove(record.id) })
+    undo.add(async () => { await giveUp(context, record) })
     await resources?.claim(roomOf(record))
     undo.add(async () => { await resources?.release('volume', record.id) })
     undo.add(async () => { await files.remove(record.id) })
@@ -77,6 +84,20 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
     for (const failure of await undo.run()) log.error({ err: failure, volume: record.id }, 'a step of a failed volume could not be taken back')
     throw isDiskFull(error) ? DiskFull.from(error) : error
   }
+}
+
+/** While the database is away the row stays, and with it an id and a name that nobody can have; so that is tried again. Rejects all the same. */
+async function giveUp (context: MakeContext, record: VolumeRecord): Promise<void> {
+  try {
+    await context.repository.giveUp(record)
+  } catch (error) {
+    giveUpLater(context, record)
+    throw error
+  }
+}
+
+function giveUpLater ({ repository, closing }: MakeContext, record: VolumeRecord): void {
+  void untilDone(async () => { await repository.giveUp(record) }, closing.signal)
 }
 
 /** What a volume takes of the host: all of its size, since somebody may write that much. */

@@ -22,6 +22,7 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
     files: new VolumeFiles(volumePaths(dataDir), commands),
     repository: new VolumeRepository(database, hostId, deps.journal),
     archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),
+    closing: new AbortController(),
     metrics: createVolumeMetrics(metrics, async () => await volumes.usage()),
     maxSizeGb,
     maxArchiveEntries: config.maxArchiveEntries

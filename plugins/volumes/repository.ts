@@ -156,6 +156,11 @@ export class VolumeRepository {
     })
   }
 
+  /** Removes the row of a volume that did not become whole; never that of another one, which may have its id. */
+  async giveUp ({ id, name, createdAt }: VolumeRecord): Promise<void> {
+    await this.#volumes().where({ id, name, created_at: createdAt }).whereNot({ status: 'ready' }).delete()
+  }
+
   async remove (id: string): Promise<void> {
     await this.#volumes().where({ id }).delete()
   }

@@ -35,6 +35,8 @@ export interface VolumesOptions {
   readonly maxArchiveEntries: number
   /** the queue in which archives wait for their turn */
   readonly archives: JobQueue
+  /** aborts when the server stops */
+  readonly closing: AbortController
 }
 
 type OwnedVolume = Parameters<VolumeService['create']>[0]
@@ -67,6 +69,7 @@ export class Volumes implements VolumeService {
   }
 
   async end (): Promise<void> {
+    this.#options.closing.abort()
     await this.#options.archives.close()
   }
 
