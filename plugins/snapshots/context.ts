@@ -19,4 +19,6 @@ export interface Context {
   readonly locks: Locks
   readonly compressor: Compressor
   readonly clock: Clock
+  /** aborts when the server stops */
+  readonly closing: AbortController
 }

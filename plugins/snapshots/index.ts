@@ -19,7 +19,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
   const files = new SnapshotFiles(dataDir)
   const compressor = createCompressor({ log, commands, disk: deps.disk, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
   return createSnapshots(
-    { log, commands, images: deps.images, copies: deps.instanceCopies, repository, files, locks, compressor, clock },
+    { log, commands, images: deps.images, copies: deps.instanceCopies, repository, files, locks, compressor, clock, closing: new AbortController() },
     new ScheduleRepository(database, hostId),
     durationMs(config.scheduleInterval)
   )

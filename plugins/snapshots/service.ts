@@ -55,6 +55,7 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
       checks = context.clock.every(checkIntervalMs, async () => { await runner.run() })
     },
     async close () {
+      context.closing.abort()
       await checks?.stop()
       await context.compressor.close()
     },

@@ -3,11 +3,13 @@
 import { createId } from '@paralleldrive/cuid2'
 import { NameConflict } from '../../../core/errors/common.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
+import { untilDone } from '../../../core/jobs/until-done.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { CopyKind, InstanceFacts } from '../../instances/contract.ts'
 import type { Context } from '../context.ts'
 import { DiskFull } from '../errors.ts'
 import { imageHolder, type SnapshotContent, type SnapshotRecord } from '../record.ts'
+import { finishRemoval } from './delete.ts'
 
 export interface NewSnapshot {
   readonly kind: CopyKind
@@ -36,10 +38,13 @@ export async function create (context: Context, ref: string, wanted: NewSnapshot
 async function make (context: Context, source: InstanceFacts, record: SnapshotRecord, undo: Undo): Promise<SnapshotRecord> {
   const { repository, images, files, copies, locks, compressor } = context
   const { id, kind, name } = record
-  if (!await repository.insert(record)) throw NameConflict(`name: instance ${source.name} has a snapshot named ${name ?? ''} already`)
-  undo.add(async () => { await repository.remove(id) })
-  undo.add(async () => { await images.release(source.imageDigest, imageHolder(id)) })
-  undo.add(async () => { await files.remove(id) })
+  const isNew = await repository.insert(record).catch((error: unknown) => {
+    // The row may be there: it may have been stored, and the answer lost.
+    giveUpLater(context, record)
+    throw error
+  })
+  if (!isNew) throw NameConflict(`name: instance ${source.name} has a snapshot named ${name ?? ''} already`)
+  undo.add(async () => { await giveUp(context, record) })
   await images.hold(source.imageDigest, imageHolder(id))
   await files.make(id)
   const copy = await copies.capture(source.id, kind, files.raw(id))
@@ -51,6 +56,20 @@ async function make (context: Context, source: InstanceFacts, record: SnapshotRe
     if (record.compressionState === 'compressing') compressor.begin(id)
     return { ...record, status: 'ready', diskBytes: content.diskBytes, memoryBytes: content.memoryBytes }
   })
+}
+
+/** What stays while the database is away keeps a name that nobody can have, and an image; so its removal is tried again. Rejects all the same. */
+async function giveUp (context: Context, record: SnapshotRecord): Promise<void> {
+  try {
+    await finishRemoval(context, record)
+  } catch (error) {
+    giveUpLater(context, record)
+    throw error
+  }
+}
+
+function giveUpLater (context: Context, record: SnapshotRecord): void {
+  void untilDone(async () => { await finishRemoval(context, record) }, context.closing.signal)
 }
 
 async function complete ({ repository }: Context, id: string, content: SnapshotContent, undo: Undo): Promise<void> {

@@ -205,3 +205,15 @@ t.test('what is no snapshot is left alone, and one that has lost files does not 
   await remove(next.context, half)
   t.same(await names(next), [kept, 'somebody-else'].sort())
 })
+
+for (const step of ['after repository.insert', 'before images.release', 'before repository.remove']) {
+  t.test(`a create that fails as the database goes away ${step} is taken back later, and its name is free`, async (t) => {
+    let isAway = true
+    const failing = new Set(['before copies.capture', step])
+    const { context, host } = await openParts(t, await temporaryFolder(t), new ScriptedHost(), async (each) => { if (isAway && failing.has(each)) throw new Error('Connection lost') })
+    await t.rejects(create(context, 'web', { kind: 'Standby', name: 'one' }), /Connection lost/)
+    isAway = false
+    await until(async () => await create(context, 'web', { kind: 'Standby', name: 'one' }).then(() => true, () => false))
+    await until(async () => (await context.repository.all()).length === 1 && host.held.size === 1)
+  })
+}

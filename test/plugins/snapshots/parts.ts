@@ -54,12 +54,14 @@ export async function openParts (t: Test, folder: string, host: ScriptedHost, on
   }
   const compressor = createCompressor({ log, locks, disk: createDiskSpace(folder, { bytes: 0, inodes: 0 }), queue: jobs.queue('compression', { concurrency: 1 }), ...watched })
   await files.prepare()
+  const closing = new AbortController()
   t.teardown(async () => {
+    closing.abort()
     await jobs.close()
     await database.destroy()
   })
   return {
-    context: { log, locks, compressor, clock: new TestClock(), ...watched },
+    context: { log, locks, compressor, clock: new TestClock(), closing, ...watched },
     host,
     folder,
     async content (id) {
