@@ -115,7 +115,8 @@ async function speaksTls ({ host, lookup }: RelayTarget): Promise<boolean> {
   probe.on('timeout', () => probe.destroy(new Error('no answer')))
   probe.end()
   try {
-    const [answer] = await once(probe, 'response')
+    // One that answers with another protocol, of which only the end tells, speaks TLS, too.
+    const [answer] = await Promise.race([once(probe, 'response'), once(probe, 'close')])
     if (answer instanceof http.IncomingMessage) answer.resume()
     return true
   } catch (error) {

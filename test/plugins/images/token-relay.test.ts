@@ -1,8 +1,11 @@
 // The relay that adds a bearer token, asked by somebody who is not skopeo.
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:tls'
 import t from 'tap'
 import { openTokenRelay } from '../../../plugins/images/token-relay.ts'
+import { makeAuthority } from '../../core/tls/certificates.ts'
 
 t.test('a relay lets nobody in without its password, and writes only when it is for a push', async (t) => {
   const seen: string[] = []
@@ -29,4 +32,19 @@ t.test('a relay lets nobody in without its password, and writes only when it is 
     await relay.close()
   }
   t.same(seen, ['GET Bearer the-token', 'GET Bearer the-token', 'POST Bearer the-token'])
+})
+
+t.test('a registry that answers with another protocol holds no relay up', async (t) => {
+  const files = await (await makeAuthority(t.testdir())).issue('registry')
+  const [cert, key] = await Promise.all([files.certificate, files.key].map(async (path) => await readFile(path)))
+  const registry = createTlsServer({ cert, key }, (socket) => {
+    socket.on('error', () => {}).once('data', () => { socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n') })
+  })
+  await once(registry.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => { registry.close() })
+  const address = registry.address()
+  const relay = await openTokenRelay({ host: `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`, token: 'the-token', insecure: true, writes: false })
+  const answer = await fetch(`http://${relay.endpoint}/v2/`, { headers: { authorization: `Basic ${Buffer.from(`${relay.username}:${relay.password}`).toString('base64')}` } })
+  t.equal(answer.status, 502)
+  await relay.close()
 })
