@@ -20,21 +20,25 @@ export class MessageStream {
   #wake: (() => void) | undefined
   #roundTrips = 0
 
-  constructor (socket: WebSocket) {
+  constructor (socket: WebSocket, pingMs = PING_MS) {
     this.#socket = socket
     const gone = new AbortController()
     this.closed = gone.signal
-    socket.on('message', (data, binary) => { this.#push({ data: asBuffer(data), binary }) })
+    let alive = true
+    socket.on('message', (data, binary) => {
+      // A client that sends may not read before it has sent all, as the Go SDK in a copy, or its pong waits behind all that it sends.
+      alive = true
+      this.#push({ data: asBuffer(data), binary })
+    })
     // The connection or a frame is broken; `close` follows.
     socket.on('error', () => {})
-    let answered = true
-    socket.on('pong', () => { answered = true })
+    socket.on('pong', () => { alive = true })
     const pinger = setInterval(() => {
-      // A paused socket cannot receive the pong; there the failing ping itself tells.
-      if (!answered && !this.#paused) return socket.terminate()
-      answered = false
+      // A paused socket cannot receive the pong, and a client that reads slowly, or not for a while, has not received the ping. There the kernel tells when the client is gone.
+      if (!alive && !this.#paused && socket.bufferedAmount === 0) return socket.terminate()
+      alive = false
       socket.ping()
-    }, PING_MS)
+    }, pingMs)
     socket.on('close', () => {
       clearInterval(pinger)
       gone.abort()

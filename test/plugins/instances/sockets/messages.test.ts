@@ -1,0 +1,61 @@
+// Which clients of a socket count as gone.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { MessageStream } from '../../../../plugins/instances/sockets/messages.ts'
+import { until } from '../../../helpers/eventually.ts'
+
+const PING_MS = 50
+/** several rounds of pings */
+const A_WHILE_MS = 12 * PING_MS
+
+/** A server's side of a socket, and a client that answers no ping. */
+async function pair (t: Test): Promise<{ readonly messages: MessageStream, readonly client: WebSocket }> {
+  const server = createServer()
+  const sockets = new WebSocketServer({ server })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const connected = once(sockets, 'connection')
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, { autoPong: false })
+  client.on('error', () => {})
+  const [socket] = await connected as [WebSocket]
+  await once(client, 'open')
+  t.teardown(async () => {
+    client.terminate()
+    socket.terminate()
+    sockets.close()
+    server.close()
+    await once(server, 'close')
+  })
+  return { messages: new MessageStream(socket, PING_MS), client }
+}
+
+t.test('a client that neither sends nor answers is gone', async (t) => {
+  const { messages } = await pair(t)
+  await until(() => messages.closed.aborted)
+})
+
+t.test('a client that sends and does not read meanwhile is there, and is gone once it stops sending', async (t) => {
+  const { messages, client } = await pair(t)
+  const sending = setInterval(() => { client.send('content') }, PING_MS / 5)
+  t.teardown(() => { clearInterval(sending) })
+  const end = performance.now() + A_WHILE_MS
+  while (performance.now() < end) t.ok(await messages.next())
+  t.notOk(messages.closed.aborted)
+  clearInterval(sending)
+  await until(() => messages.closed.aborted)
+})
+
+t.test('a client that does not read what it is sent is there as long as its connection is', async (t) => {
+  const { messages, client } = await pair(t)
+  client.pause()
+  const sent = messages.sendBinary(Buffer.alloc(64 * 2 ** 20))
+  await sleep(A_WHILE_MS)
+  t.notOk(messages.closed.aborted)
+  client.resume()
+  await sent
+  t.notOk(messages.closed.aborted)
+})
