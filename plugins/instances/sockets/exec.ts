@@ -6,6 +6,8 @@ import type { WebSocket } from 'ws'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { ExecSession, GuestLink } from '../../guest/contract.ts'
+import { createId } from '@paralleldrive/cuid2'
+import { deferred } from '../../../core/jobs/deferred.ts'
 import { awaitAgent } from '../guest/agent.ts'
 import type { Context } from '../context.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
@@ -15,8 +17,8 @@ import { parseControl, parseExecRequest, resizeIn, type ExecControl, type ExecRe
 
 const FIRST_MESSAGE_MS = 30_000
 const DEFAULT_AGENT_WAIT_MS = 5000
-/** how late the guest may be in ending a command whose time is over */
-const TIMEOUT_SLACK_MS = 5000
+/** how late the guest may be in ending a command whose time is over, or whose client has gone */
+const SLACK_MS = 5000
 /** most output that waits for a slow client; with more, the guest is held back */
 const MOST_WAITING_BYTES = 256 * 1024
 const TIMED_OUT = 124
@@ -60,6 +62,11 @@ class Exec {
   readonly #request: ExecRequest
   readonly #session: ExecSession
   readonly #ended = new AbortController()
+  /** resolves when the guest has not ended a command that it was told to end */
+  readonly #abandoned = deferred<undefined>()
+  #abandoning: NodeJS.Timeout | undefined
+  /** output that the client has not taken yet */
+  #waitingBytes = 0
   #timedOut = false
 
   constructor (context: Context, messages: MessageStream, request: ExecRequest, session: ExecSession) {
@@ -71,40 +78,55 @@ class Exec {
 
   async run (): Promise<void> {
     const { closed } = this.#messages
-    const cancel = (): void => { this.#session.cancel() }
+    const cancel = (): void => { this.#cancel() }
     closed.addEventListener('abort', cancel)
     if (closed.aborted) cancel()
-    const timer = this.#guardTimeout()
+    const endGuard = this.#guardTimeout()
     // The command may end its standard input early: that is no failure.
     this.#session.stdin.on('error', () => {})
     try {
       let fault: unknown
       this.#readInput().catch((error: unknown) => {
         fault = error
-        cancel()
+        this.#cancel()
       })
       const outputs = this.#relayOutputs()
-      const result = await this.#session.result
+      const result = await Promise.race([this.#session.result, this.#abandoned.promise])
+      if (result === undefined) for (const output of [this.#session.stdout, this.#session.stderr]) output.destroy()
       if (fault !== undefined) throw fault
       await outputs
-      if (result.error !== undefined) await this.#output(STDERR, Buffer.from(`Error: ${result.error}\r\n`))
-      await this.#messages.sendJson({ exitCode: this.#timedOut ? TIMED_OUT : result.exitCode })
+      if (result?.error !== undefined) await this.#output(STDERR, Buffer.from(`Error: ${result.error}\r\n`))
+      await this.#messages.sendJson({ exitCode: this.#timedOut || result === undefined ? TIMED_OUT : result.exitCode })
       this.#messages.close(1000)
     } finally {
       this.#ended.abort()
-      clearTimeout(timer)
+      endGuard()
+      clearInterval(this.#abandoning)
       closed.removeEventListener('abort', cancel)
     }
   }
 
-  /** The guest ends the command at its timeout. This timer is for a guest that does not. */
-  #guardTimeout (): NodeJS.Timeout | undefined {
+  /** Tells the guest to end the command, and does not wait long for a guest that does not. */
+  #cancel (): void {
+    this.#session.cancel()
+    this.#abandoning ??= setInterval(() => {
+      // Its output may be all there, and wait for a slow client.
+      if (this.#waitingBytes === 0 || this.#messages.closed.aborted) this.#abandoned.resolve(undefined)
+    }, SLACK_MS)
+  }
+
+  /** The guest ends the command at its timeout. This guard is for a guest that does not. Returns the guard's end. */
+  #guardTimeout (): () => void {
     const { timeout } = this.#request
-    if (timeout === undefined || timeout === 0) return undefined
-    return setTimeout(() => {
+    if (timeout === undefined || timeout === 0) return () => {}
+    const key = `exec ${createId()}`
+    const { alarms } = this.#context
+    const lateAt = performance.now() + timeout * 1000 + SLACK_MS
+    alarms.set(key, () => lateAt - performance.now(), () => {
       this.#timedOut = true
-      this.#session.cancel()
-    }, timeout * 1000 + TIMEOUT_SLACK_MS)
+      this.#cancel()
+    })
+    return () => { alarms.clear(key) }
   }
 
   async #readInput (): Promise<void> {
@@ -150,16 +172,15 @@ class Exec {
   /** Sends both outputs in the order in which they come from the guest. Returns when both have ended; the session's result says what went wrong. */
   async #relayOutputs (): Promise<void> {
     const outputs = [[this.#session.stdout, STDOUT], [this.#session.stderr, STDERR]] as const
-    let waitingBytes = 0
     let sent = Promise.resolve()
     const ends = outputs.map(async ([output, stream]) => {
       output.on('data', (chunk: Buffer) => {
-        waitingBytes += chunk.length
-        if (waitingBytes > MOST_WAITING_BYTES) for (const [each] of outputs) each.pause()
+        this.#waitingBytes += chunk.length
+        if (this.#waitingBytes > MOST_WAITING_BYTES) for (const [each] of outputs) each.pause()
         sent = sent.then(async () => {
           await this.#output(stream, chunk)
-          waitingBytes -= chunk.length
-          if (waitingBytes <= MOST_WAITING_BYTES) for (const [each] of outputs) each.resume()
+          this.#waitingBytes -= chunk.length
+          if (this.#waitingBytes <= MOST_WAITING_BYTES) for (const [each] of outputs) each.resume()
         })
       })
       await new Promise<void>((resolve) => { finished(output, () => { resolve() }) })

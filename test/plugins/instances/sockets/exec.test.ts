@@ -1,7 +1,10 @@
 // Exec sessions over real WebSockets, on a scripted guest.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { Type } from 'typebox'
 import { WebSocket } from 'ws'
+import { definePlugin, type Plugin } from '../../../../core/plugins/manifest.ts'
+import type { Leases } from '../../../../plugins/instances/life/leases.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
@@ -16,8 +19,8 @@ interface Client {
   readonly closed: Promise<number>
 }
 
-async function running (t: Test): Promise<TestApp> {
-  const app = await startApp(t, { listen: true })
+async function running (t: Test, plugins: readonly Plugin[] = []): Promise<TestApp> {
+  const app = await startApp(t, { listen: true, plugins })
   await app.make('web', { env: { FROM_INSTANCE: '1' } })
   await app.waitFor('web', 'Running')
   return app
@@ -136,6 +139,38 @@ t.test('a client that goes takes its command with it', async (t) => {
   client.socket.terminate()
   await until(() => session.cancelled)
   t.ok(session.cancelled)
+})
+
+t.test('a command whose timeout is months away is not ended at once', async (t) => {
+  const app = await running(t)
+  const client = await open(app, { command: ['sleep'], timeout: 31_536_000 })
+  const session = await client.session
+  await new Promise((resolve) => { setTimeout(resolve, 200) })
+  t.notOk(session.cancelled)
+  session.end({ exitCode: 0, signal: 0 })
+  t.equal(await client.closed, 1000)
+  t.same(client.texts, ['{"exitCode":0}'])
+})
+
+t.test('a guest that ends no command keeps neither a client beyond its timeout nor, once the client has gone, its instance awake', async (t) => {
+  let reasons: Leases['reasons'] | undefined
+  const watcher = definePlugin({
+    manifest: { id: 'watcher', provides: [], requires: ['leases'], config: Type.Object({}, { additionalProperties: false }) },
+    create ({ leases }: { readonly leases: Leases }) {
+      reasons = leases.reasons
+      return {}
+    }
+  })
+  const app = await running(t, [watcher])
+  const late = await open(app, { command: ['sleep'], timeout: 0.1 })
+  const gone = await open(app, { command: ['sleep'] })
+  for (const session of [await late.session, await gone.session]) session.cancel = () => { session.cancelled = true }
+  const { body: { id } } = await app.call('GET', '/instances/web')
+  t.same(reasons?.(String(id)), ['exec', 'exec'])
+  gone.socket.terminate()
+  t.equal(await late.closed, 1000)
+  t.same(late.texts, ['{"exitCode":124}'])
+  await until(() => reasons?.(String(id)).length === 0)
 })
 
 t.test('a broken link to the guest is told, and never looks like success', async (t) => {
