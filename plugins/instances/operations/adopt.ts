@@ -28,12 +28,20 @@ export async function adoptAll (context: Context): Promise<void> {
   const rows = await context.repository.onHost(context.hostId)
   const remains = await remainsOf(context, rows)
   const records: InstanceRecord[] = []
-  for (const row of rows) records.push(remains.get(row.id)?.image.has('taken') === false ? row : await withTaker(context, row))
-  await endOrphans(records, folder)
+  /** what keeps an instance from being taken over; it must not keep the server from its start */
+  const faults = new Map<string, unknown>()
+  for (const row of rows) {
+    const mayHaveTaker = remains.get(row.id)?.image.has('taken') !== false
+    records.push(!mayHaveTaker ? row : await withTaker(context, row).catch((error: unknown) => {
+      faults.set(row.id, error)
+      return row
+    }))
+  }
+  await endOrphans(records.filter(({ id }) => !faults.has(id)), folder, faults)
   await retainParts(context, records)
   const results = await sideBySide(records, AT_ONCE, async (record) => {
-    if (record.status === 'active') await adopt(context, record, remains.get(record.id))
-    else await finishRemoval(context, record)
+    if (record.status === 'active') await adopt(context, record, { remains: remains.get(record.id), fault: faults.get(record.id) })
+    else await finishRemoval(context, record, faults.get(record.id))
   })
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
@@ -51,14 +59,16 @@ async function remainsOf (context: Context, rows: readonly InstanceRecord[]): Pr
   return new Map(found.flatMap((result) => result.status === 'fulfilled' ? [result.value] : []))
 }
 
-/** Ends the VMMs of instances whose row holds no handle: nothing else would ever end them. */
-async function endOrphans (records: readonly InstanceRecord[], folder: string): Promise<void> {
+/** Ends the VMMs of instances whose row holds no handle: nothing else would ever end them. @param faults gets those that cannot be ended */
+async function endOrphans (records: readonly InstanceRecord[], folder: string, faults: Map<string, unknown>): Promise<void> {
   const processes = await processesByFolder(folder)
-  const orphans = records.filter(({ handle }) => handle === null).flatMap(({ id }) => processes.get(id) ?? [])
-  await Promise.all(orphans.map(endProcess))
+  const orphans = records.filter(({ handle }) => handle === null).flatMap(({ id }) => (processes.get(id) ?? []).map((identity) => ({ id, identity })))
+  await Promise.all(orphans.map(async ({ id, identity }) => { await endProcess(identity).catch((error: unknown) => { faults.set(id, error) }) }))
 }
 
-async function finishRemoval (context: Context, record: InstanceRecord): Promise<void> {
+async function finishRemoval (context: Context, record: InstanceRecord, fault: unknown): Promise<void> {
+  // Its VMM still has its files. The next start tries again.
+  if (fault !== undefined) throw fault
   if (record.handle !== null) {
     const vm = await vmOf(context, record.handle)
     await vm?.kill()
@@ -69,12 +79,20 @@ async function finishRemoval (context: Context, record: InstanceRecord): Promise
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
 }
 
-/** @param remains what is in its folder; absent: unknown */
-async function adopt (context: Context, record: InstanceRecord, remains?: Remains): Promise<void> {
+interface Found {
+  /** what is in its folder; absent: unknown */
+  readonly remains: Remains | undefined
+  /** why it cannot be told whether it has a VM */
+  readonly fault: unknown
+}
+
+async function adopt (context: Context, record: InstanceRecord, { remains, fault }: Found): Promise<void> {
   const instance = liveInstance(context, record)
   // Before anything that may fail: an instance that cannot be taken over is Unknown, and still listed.
   context.instances.add(instance)
   try {
+    // Whatever else is known of it: with a second VM its disk would be lost.
+    if (fault !== undefined) throw fault
     if (remains?.replacement !== false) await settleReplacement(context, instance)
     // The end of the VM may have been stored without the steps that follow it.
     if (record.handle === null) await dropPending(context, instance)

@@ -3,6 +3,8 @@
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../folder/files.ts'
+import { instancesFolder } from '../folder/paths.ts'
+import { processesByFolder } from '../host/orphans.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { releaseParts } from '../parts/all.ts'
 import { doLater } from '../parts/later.ts'
@@ -35,6 +37,8 @@ async function removeNow (context: Context, instance: LiveInstance, graceMs: num
   await endVm(instance, graceMs)
   // A VM that could not be taken over, for example because its driver is turned off, is ended too.
   if (instance.record.handle !== null) await endProcess(instance.record.handle)
+  // One that no row knows kept the instance from being taken over.
+  else if (instance.state === 'Unknown') await endOrphansOf(context, instance.id)
   await removeRemains(context, instance.record)
   context.monitors.get(instance.id)?.stop.abort()
   context.monitors.delete(instance.id)
@@ -42,6 +46,11 @@ async function removeNow (context: Context, instance: LiveInstance, graceMs: num
   context.instances.remove(instance)
   instance.markDeleted()
   context.events.emit('instance.deleted', { id: instance.id })
+}
+
+async function endOrphansOf ({ dataDir }: Context, id: string): Promise<void> {
+  const processes = await processesByFolder(instancesFolder(dataDir))
+  await Promise.all((processes.get(id) ?? []).map(endProcess))
 }
 
 /** Removes what is left of an instance that has no VM under this server. */

@@ -169,6 +169,29 @@ t.test('an instance whose VM cannot be taken over is Unknown, says why, and can 
   t.same(await readdir(join(after.dataDir, 'instances')), [])
 })
 
+t.test('an instance whose VM of a restore that was cut off cannot be looked at is Unknown and keeps that VM until it is deleted; all others are there', async (t) => {
+  const before = await startApp(t)
+  const id = await before.make('web')
+  await before.make('other')
+  for (const name of ['web', 'other']) await before.waitFor(name, 'Running')
+  await before.call('POST', '/instances/other/stop')
+  t.match(await before.call('POST', '/instances/web/standby'), { status: 200 })
+  const folder = join(before.dataDir, 'instances', id)
+  const vm = spawn('sleep', ['600'], { cwd: folder, detached: true, stdio: 'ignore' })
+  t.teardown(() => { vm.kill('SIGKILL') })
+  const ended = once(vm, 'exit')
+  const after = await restart(t, before, async () => {
+    await rename(join(folder, 'standby'), join(folder, 'standby.taken'))
+    await writeFile(join(folder, 'standby.taken', 'vm.json'), '{"driver":"qemu"}')
+    before.host.attachError = new Error('its socket is gone')
+  })
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /could not be taken over: its socket is gone/ })
+  t.match((await after.call('GET', '/instances/other')).body, { state: 'Stopped' })
+  t.same([vm.exitCode, vm.signalCode], [null, null])
+  t.equal((await after.call('DELETE', '/instances/web')).status, 204)
+  t.same(await ended, [null, 'SIGKILL'])
+})
+
 t.test('a rotation that was cut off between rename and switch is completed', async (t) => {
   const before = await startApp(t)
   await before.make('web')
