@@ -68,8 +68,10 @@ export interface UnfinishedFork {
 /** Copies the source; needs its lock. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, request: InstanceForkRequest): Promise<UnfinishedFork> {
   const target = targetOf(source, request)
-  requireCapturable(context, 'fork', source.record, source.state === 'Running' ? 'own' : 'none')
-  if (source.state === 'Running') requireNoWorker('fork', source.record)
+  // Asked once: a VM that is silent for a moment is Unknown, and the disk of a VM that runs must not be copied as if it were at rest.
+  const runs = source.state === 'Running'
+  requireCapturable(context, 'fork', source.record, runs ? 'own' : 'none')
+  if (runs) requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, await resolveFork(context, {
     name: request.name,
@@ -79,7 +81,11 @@ export async function beginFork (context: Context, source: LiveInstance, request
     spec: { ...withEnvironment(context, spec, request.env), source: { kind: 'instance', id: source.id, name: source.record.name } },
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
-    copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image
+    async copy (to) {
+      if (!runs) return (await copyResting(context, 'fork', source, to))?.image
+      if (source.session === undefined) throw InvalidState(`fork: the VM of instance ${source.name} has ended meanwhile`)
+      return await copyRunning(context, 'fork', source, to)
+    }
   }))
 }
 

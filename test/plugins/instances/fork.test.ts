@@ -179,3 +179,28 @@ for (const step of steps) {
     t.equal((await database('instances_instances')).length, 1)
   })
 }
+
+t.test('the disk of a source that runs is copied while its guest sleeps, also when its VMM falls silent at the beginning of the fork', async (t) => {
+  const { call, host } = await sourceIn(t, 'Running')
+  const { vm, images: { hold } } = host
+  host.images.hold = async (digest, holder) => {
+    vm.set({ status: 'hung', reason: 'no answer' })
+    await hold(digest, holder)
+  }
+  const steps: ImagingStep[] = []
+  host.onStep = (step, of) => { if (of === vm) steps.push(step) }
+  t.match(await call('POST', '/instances/web/fork', { name: 'copy', from_running: true, target_state: 'Stopped' }), { status: 201, body: { state: 'Stopped' } })
+  t.match(steps.filter((step) => ['slept', 'woken'].includes(step)), ['slept', 'woken'])
+})
+
+t.test('a source that ends at the beginning of its fork is told from one that cannot be forked', async (t) => {
+  const { call, host, waitFor } = await sourceIn(t, 'Running')
+  const { vm, images: { hold } } = host
+  host.images.hold = async (digest, holder) => {
+    await vm.exit()
+    await waitFor('web', 'Stopped')
+    await hold(digest, holder)
+  }
+  t.match(await call('POST', '/instances/web/fork', { name: 'copy', from_running: true }), { status: 409, body: { code: 'invalid_state', message: /ended meanwhile/ } })
+  t.equal((await call('GET', '/instances/copy')).status, 404)
+})
