@@ -142,7 +142,8 @@ export function createInstances (context: Context, server: CapabilitySources['se
       rotation?.stop()
       await Promise.all([context.compressions.close(), context.spares.close(), context.kept.close()])
       await Promise.all(instances.all().map(async (instance) => {
-        if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
+        // One that cannot be ended keeps no other from ending in order.
+        if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) }).catch((error: unknown) => { context.log.error({ err: error, instance: instance.id }, 'an instance could not be ended with the server') })
         await instance.settling
         await instance.written()
         instance.session?.release()

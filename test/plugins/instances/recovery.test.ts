@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openDatabase } from './database.ts'
 import { startApp, temporaryData, type StartOptions, type TestApp } from './app.ts'
@@ -80,6 +81,25 @@ t.test('with stopInstancesOnExit the VMs end with the server', async (t) => {
   await before.make('web')
   await before.waitFor('web', 'Running')
   const after = await restart(t, before)
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', exit_code: 143 })
+})
+
+t.test('a VM that cannot be ended with the server keeps no other from its orderly end', async (t) => {
+  const before = await startApp(t, { server: { stopInstancesOnExit: true } })
+  for (const name of ['stuck', 'web']) {
+    await before.make(name)
+    await before.waitFor(name, 'Running')
+  }
+  const [stuck, web] = before.host.vms
+  if (stuck === undefined || web === undefined) throw new Error('two VMs were launched')
+  before.host.onStep = async (step, vm) => {
+    if (vm === stuck && ['shutdown', 'kill'].includes(step)) throw new Error('it is stuck')
+    if (vm === web && step === 'shutdown') await sleep(300)
+  }
+  await before.app.stop()
+  t.same([stuck.state.status, web.state.status], ['running', 'gone'])
+  before.host.onStep = undefined
+  const after = await startApp(t, { host: before.host, dataDir: before.dataDir })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', exit_code: 143 })
 })
 
