@@ -86,7 +86,8 @@ export function createAddress (context: BaseContext): InstancePart {
     },
 
     async adopted () {
-      const resting = context.instances.all().filter(({ record, session }) => record.handle === null && session === undefined)
+      // One that is Unknown may have a VM that no row knows.
+      const resting = context.instances.all().filter(({ record, session, state }) => record.handle === null && session === undefined && state !== 'Unknown')
       await sideBySide(resting, AT_ONCE, async ({ record }) => {
         // Asked first, as there may be thousands of instances: only one with a TAP has counters.
         if (await isPlugged(context, record)) await address.disconnect?.({ ...record, user: undefined })

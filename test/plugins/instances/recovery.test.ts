@@ -189,8 +189,10 @@ t.test('an instance whose VM cannot be taken over is Unknown, says why, and can 
   t.same(await readdir(join(after.dataDir, 'instances')), [])
 })
 
-t.test('an instance whose VM of a restore that was cut off cannot be looked at is Unknown and keeps that VM until it is deleted; all others are there', async (t) => {
-  const before = await startApp(t)
+t.test('an instance whose VM of a restore that was cut off cannot be looked at is Unknown and keeps that VM, connected, until it is deleted; all others are there', async (t) => {
+  const host = new ScriptedHost()
+  const network = host.connect()
+  const before = await startApp(t, { host })
   const id = await before.make('web')
   await before.make('other')
   for (const name of ['web', 'other']) await before.waitFor(name, 'Running')
@@ -201,15 +203,17 @@ t.test('an instance whose VM of a restore that was cut off cannot be looked at i
   t.teardown(() => { vm.kill('SIGKILL') })
   const ended = once(vm, 'exit')
   const after = await restart(t, before, async () => {
+    network.ports.set(id, { uid: undefined, limits: { vcpus: 1 }, egress: 'none' })
     await rename(join(folder, 'standby'), join(folder, 'standby.taken'))
     await writeFile(join(folder, 'standby.taken', 'vm.json'), '{"driver":"qemu"}')
     before.host.attachError = new Error('its socket is gone')
   })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /could not be taken over: its socket is gone/ })
   t.match((await after.call('GET', '/instances/other')).body, { state: 'Stopped' })
-  t.same([vm.exitCode, vm.signalCode], [null, null])
+  t.same([vm.exitCode, vm.signalCode, network.ports.has(id)], [null, null, true])
   t.equal((await after.call('DELETE', '/instances/web')).status, 204)
   t.same(await ended, [null, 'SIGKILL'])
+  t.notOk(network.ports.has(id))
 })
 
 t.test('a rotation that was cut off between rename and switch is completed', async (t) => {
