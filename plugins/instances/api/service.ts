@@ -1,7 +1,9 @@
 // What the routes call: one function per request, each holding the instance's lock where it changes something.
 import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { awaitAgent, requireAgent } from '../guest/agent.ts'
 import type { AutoStandbyStatus } from '../auto-standby/schemas.ts'
 import { autoStandbyStatus, holdAwake } from '../auto-standby/status.ts'
@@ -9,6 +11,7 @@ import { createIdleWatch } from '../auto-standby/watch.ts'
 import type { Capabilities } from './capabilities-schema.ts'
 import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from '../context.ts'
+import { AgentUnavailable } from '../errors.ts'
 import { egressLogOf, tryEgress, type EgressLogRequest } from '../egress/egress-log.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { waitForState } from '../model/wait.ts'
@@ -50,6 +53,8 @@ import { detachVolume } from '../volumes/detach.ts'
 import { parseWait, waitAnswer } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
+/** A guest may never answer: it is hostile or hangs, or the path leads to a file system that does. */
+const STAT_MS = 10_000
 const DEFAULT_TAIL = 100
 
 export interface LogsRequest {
@@ -247,7 +252,9 @@ export function createInstances (context: Context, server: CapabilitySources['se
     async stat (ref, path, followLinks, signal) {
       const instance = instances.find(ref)
       requireAgent('stat', instance)
-      return await pathInfo(await awaitAgent(instance, STAT_AGENT_WAIT_MS, until(signal)), path, followLinks)
+      const late = withDeadline(STAT_MS, until(signal))
+      const link = await awaitAgent(instance, STAT_AGENT_WAIT_MS, late)
+      return await unlessAborted(late, pathInfo(link, path, followLinks)).catch((error: unknown) => { throw late.aborted ? AgentUnavailable.from(error, instance.name) : error })
     },
 
     logs (ref, request, signal) {

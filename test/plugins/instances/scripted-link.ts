@@ -10,6 +10,7 @@ export interface GuestScript {
   readonly behaviour: 'run' | 'boot-only'
   readonly onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   readonly onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
+  readonly answersStat: boolean
   readonly files: ReadonlyMap<string, PathFacts>
   readonly entries: readonly GuestEntry[]
   step (step: ImagingStep, vm: ScriptedVm): Promise<void>
@@ -100,7 +101,7 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
       host.onExec?.(session, spec)
       return session
     },
-    stat: async (path) => host.files.get(path) ?? { exists: false },
+    stat: async (path) => host.answersStat ? host.files.get(path) ?? { exists: false } : await new Promise<never>(() => {}),
     put (spec) {
       const content = new PassThrough()
       const chunks: Buffer[] = []

@@ -62,6 +62,8 @@ export class ScriptedHost implements Host<ScriptedVm> {
   /** who answers at a port of a guest; undefined: nobody listens */
   onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
+  /** whether guests ever answer when they are asked for a path */
+  answersStat = true
   files = new Map<string, PathFacts>()
   entries: GuestEntry[] = []
   image: ReadyImage = {
