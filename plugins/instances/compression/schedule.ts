@@ -1,9 +1,7 @@
 // When memory images are compressed: some time after the standby, one after the other, and no longer once somebody needs the image.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobQueue } from '../../../core/contracts/services.ts'
-
-/** the longest time that a timer of Node can hold */
-const LONGEST_SLEEP_MS = 2 ** 31 - 1
+import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
 
 export interface CompressionJob {
   /** The long part, without the instance's lock. Must end soon after the signal, and leave nothing then. */
@@ -114,5 +112,5 @@ function isAbort (error: unknown): boolean {
 /** @param due by `performance.now()` */
 async function sleepUntil (due: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
-  for (let left = due - performance.now(); left > 0; left = due - performance.now()) await sleep(Math.min(left, LONGEST_SLEEP_MS), undefined, { signal, ref: false })
+  for (let left = due - performance.now(); left > 0; left = due - performance.now()) await sleep(Math.min(left, LONGEST_TIMER_MS), undefined, { signal, ref: false })
 }

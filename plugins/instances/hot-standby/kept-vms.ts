@@ -1,12 +1,10 @@
 // The kept VMs, oldest first. Each VM is either in this set or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
+import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
 import type { Settings } from '../config.ts'
 import type { EndReason, Kept, KeptVms } from './contract.ts'
 import { watchHostMemory } from '../reclaim/host-memory-watch.ts'
 import type { KeptMetrics } from './metrics.ts'
-
-/** the longest time that a timer of Node can hold */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export interface KeptVmsOptions {
   readonly settings: Settings['hotStandby']

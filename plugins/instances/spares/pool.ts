@@ -1,5 +1,6 @@
 // The spare VMs that are ready to become instances. Each is either in this pool or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
+import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
 import type { HostMemory } from '../reclaim/host-memory.ts'
 import { watchHostMemory } from '../reclaim/host-memory-watch.ts'
 import type { Spare } from './contract.ts'
@@ -59,7 +60,7 @@ export function createSparePool (idleMs: number, log: Logger, read?: () => Promi
       const timer = setTimeout(() => {
         log.debug({ vm: spare.record.id }, 'a spare VM has waited for too long and ends')
         void end(spare)
-      }, idleMs)
+      }, Math.min(idleMs, LONGEST_TIMER_MS))
       timer.unref()
       const unsubscribe = spare.vm.onState(({ status }) => {
         if (status === 'paused') return
