@@ -1,29 +1,30 @@
 // The connections to the store, with a limit for each owner: one whose requests do not end, since it sends no bodies or reads no answers, keeps only itself waiting.
-import { Agent, type ServerResponse } from 'node:http'
+import { Agent } from 'node:http'
 
 export interface Connections {
-  /** The connections of an owner, for one request, which ends with `response`. */
-  of (owner: string, response: ServerResponse): Agent
+  /** The connections of an owner, for a request that is made at once. */
+  of (owner: string): Agent
   close (): void
 }
 
 const MOST_OF_ONE = 128
 
-interface Own { readonly agent: Agent, requests: number }
-
 export function createConnections (): Connections {
-  const owners = new Map<string, Own>()
+  const agents = new Map<string, Agent>()
   return {
-    of (owner, response) {
+    of (owner) {
+      for (const [known, agent] of agents) if (known !== owner && isIdle(agent)) agents.delete(known)
       // A connection for each request: on a unix socket it costs next to nothing, and an upload, which cannot be repeated, never gets a connection that the store is about to close.
-      const own = owners.get(owner) ?? { agent: new Agent({ keepAlive: false, maxSockets: MOST_OF_ONE }), requests: 0 }
-      owners.set(owner, own)
-      own.requests++
-      response.once('close', () => { if (--own.requests === 0) owners.delete(owner) })
-      return own.agent
+      const agent = agents.get(owner) ?? new Agent({ keepAlive: false, maxSockets: MOST_OF_ONE })
+      agents.set(owner, agent)
+      return agent
     },
     close () {
-      for (const { agent } of owners.values()) agent.destroy()
+      for (const agent of agents.values()) agent.destroy()
     }
   }
+}
+
+function isIdle ({ sockets, requests }: Agent): boolean {
+  return Object.keys(sockets).length === 0 && Object.keys(requests).length === 0
 }

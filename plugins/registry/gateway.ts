@@ -59,7 +59,7 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
       clean(request)
       if (stored !== undefined) afterwards.set(request, stored)
       request.on('error', () => response.destroy())
-      proxy.web(request, response, { agent: connections.of(owner, response), target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
+      proxy.web(request, response, { agent: connections.of(owner), target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
         // Once an answer has begun, its own stream ends it; and a client that has left needs no answer.
         if (!response.headersSent && !response.destroyed) fail(request, response, error)
       })
