@@ -1,5 +1,6 @@
 // The sessions of users who are logged in. They exist in this process only: nothing of them is stored, and they end with it.
 import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
+import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
 import { keptForm, makeSecret } from './secret-text.ts'
 
 /** For all keys together; a session costs a few hundred bytes. */
@@ -82,8 +83,7 @@ export class Sessions {
   /** Calls `close` when the session ends; returns a function that cancels this. */
   whenEnded (session: Session, close: () => void): () => void {
     const left = session.endsAt - this.#options.elapsed()
-    // A timer is limited to 24 days.
-    const timer = setTimeout(() => { this.byId(session.id) }, Math.min(left + 1, 2 ** 31 - 1)).unref()
+    const timer = setTimeout(() => { this.byId(session.id) }, Math.min(left + 1, LONGEST_TIMER_MS)).unref()
     session.open.add(close)
     return () => {
       clearTimeout(timer)
