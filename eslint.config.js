@@ -34,6 +34,8 @@ export default [
   ...neostandard({ ts: true, ignores: ['dist/**', 'dist-*/**', '.cache/**', '.quickstart/**', '.tap/**'] }),
   {
     files: everything,
+    // Nothing here reads comments from the compiler's tree: a twentieth of the processor time.
+    languageOptions: { parserOptions: { jsDocParsingMode: 'none' } },
     plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength, 'inner-names': innerNames, 'named-arguments': namedArguments } } },
     rules: {
       'berth/boundaries': 'error',
@@ -42,6 +44,9 @@ export default [
       '@typescript-eslint/no-empty-object-type': 'error',
       // A type and a constant of one name are one thing to their users; the compiler reports the real clashes.
       '@typescript-eslint/no-redeclare': 'off',
+      // So it does with both of these (`noUnusedLocals`), in no time; here they are a tenth of all.
+      '@typescript-eslint/no-unused-vars': 'off',
+      '@typescript-eslint/no-use-before-define': 'off',
       // Tables of small objects read best as rows.
       '@stylistic/object-property-newline': 'off',
       '@stylistic/multiline-ternary': 'off',
