@@ -1,14 +1,22 @@
-// Which part of a table of many cases a run plays: another one for another commit.
+// Which part of what is too much for every commit a run plays: another one for another commit.
 import { spawnSync } from 'node:child_process'
 import { packageRoot } from '../../core/package-root.ts'
 
-/** `BERTH_WHOLE_TABLES=1` plays all of each. */
+/** `BERTH_WHOLE_TABLES=1` plays all of it. */
 export const playsWholeTables = process.env['BERTH_WHOLE_TABLES'] === '1'
 
-/** From 0 to below `parts`. Where there is no commit, the sources came in an archive: the first part. */
-export function partOfCommit (parts: number): number {
+/** hexadecimal digits of the commit's name that a part is told by */
+const DIGITS = 8
+
+/**
+ * From 0 to below `parts`.
+ * @param of the tables of a file, or the files of a run. They ask different digits: with the same ones, of a table of four parts a file that half of the commits play would only ever play two.
+ */
+export function partOfCommit (parts: number, of: 'tables' | 'files' = 'tables'): number {
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: packageRoot, encoding: 'utf8' })
-  return status === 0 ? parseInt(stdout.slice(0, 8), 16) % parts : 0
+  const from = of === 'tables' ? 0 : DIGITS
+  // Where there is no commit, the sources came in an archive.
+  return status === 0 ? parseInt(stdout.slice(from, from + DIGITS), 16) % parts : 0
 }
 
 /** One of `parts` parts of a table. */

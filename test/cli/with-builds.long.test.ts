@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { shareOfCommit } from '../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../setup/test/share-of-commit.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
 t.setTimeout(1_500_000)

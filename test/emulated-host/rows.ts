@@ -1,6 +1,6 @@
 // What the long tests play on an emulated host. Each takes minutes, and a processor of its own, so a commit has one of them.
 import { PARTS } from '../contracts/hypervisor/parts.ts'
-import { shareOfCommit } from '../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../setup/test/share-of-commit.ts'
 
 /** the scenario of all drivers, with QEMU under KVM */
 export const SCENARIO_ROW = 'scenario'

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { eventually } from './eventually.ts'
-import { shareOfCommit } from './share-of-commit.ts'
+import { shareOfCommit } from '../../setup/test/share-of-commit.ts'
 import type { TestServer } from './server.ts'
 
 /** holds the number of the step before which the server dies; without it nothing is counted */

@@ -13,7 +13,7 @@ import { startCommand } from '../helpers/exec.ts'
 import { busyboxImage, imageReady, push } from '../helpers/images.ts'
 import { createMachine, follow, lines, waitFor } from '../helpers/machine.ts'
 import { pushLayout, writeLayout } from '../helpers/oci.ts'
-import { shareOfCommit } from '../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../setup/test/share-of-commit.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { tar } from '../helpers/tar.ts'
 

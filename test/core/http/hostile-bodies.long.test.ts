@@ -2,14 +2,14 @@
 import t from 'tap'
 import { startApiServer } from '../../fuzz/helpers/api-server.ts'
 import { HOSTILE_BODIES } from '../../fuzz/helpers/hostile-bodies.ts'
-import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts'
+import { partOfCommit, playsWholeTables } from '../../../setup/test/share-of-commit.ts'
 
 const PARTS = 4
 
 t.test('no route has a fault or holds the server up, whatever its body is', { timeout: 900_000 }, async (t) => {
   const server = await startApiServer(work => t.teardown(work))
   t.ok(server.operations.length > 50, `${server.operations.length} routes`)
-  // Each route gets a share of the table, which is another one for another commit. All of it: helpers/share-of-commit.
+  // Each route gets a share of the table, which is another one for another commit. All of it: setup/test/share-of-commit.
   const part = partOfCommit(PARTS)
   let count = 0
   for (const [at, operation] of server.operations.entries()) {

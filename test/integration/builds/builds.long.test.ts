@@ -1,7 +1,7 @@
 // Builds in real machines, from the upload to an instance that runs what came of it, and what they leave behind.
 import t, { type Test } from 'tap'
 import { createMachine, runToEnd } from '../../helpers/machine.ts'
-import { shareOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
 import { archive, cc, sha256, startScene, submit, type Built } from './scene.ts'
 import { diskFiles, placesOf } from './search.ts'
 

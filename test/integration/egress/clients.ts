@@ -2,7 +2,7 @@
 // unchanged. Run by clients.long.test.ts in a network namespace of its own.
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
-import { shareOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
 import { runCases } from './cases/run.ts'
 import { events, grpc, socket } from './cases/streams.ts'
 import { git, packages, registry } from './cases/tools.ts'

@@ -1,7 +1,7 @@
 // The guest's image with the toolchain that this commit tries, without what it does not need to fetch something.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { shareOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
 import { debianArchive, type LeftOut } from '../../helpers/debian.ts'
 import type { TestServer } from '../../helpers/server.ts'
 import { layerOf, pushOne } from './image.ts'

@@ -2,7 +2,7 @@
 // BERTH_WHOLE_TABLES=1, else a few: each is two seconds of processor time.
 import t from 'tap'
 import { converse, launch, makeSpec, type HypervisorFixture } from '../../contracts/hypervisor/fixture.ts'
-import { playsWholeTables } from '../../helpers/share-of-commit.ts'
+import { playsWholeTables } from '../../../setup/test/share-of-commit.ts'
 import { guest, makeMachines } from '../hypervisor-qemu/machine.ts'
 import { makeDriver } from './machine.ts'
 

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, join } from 'node:path'
 import type { Test } from 'tap'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts'
+import { partOfCommit, playsWholeTables } from '../../../setup/test/share-of-commit.ts'
 import { copyOfData } from './crash.ts'
 
 export interface CrashPoint {

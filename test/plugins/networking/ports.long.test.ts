@@ -5,7 +5,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import { tapOf } from '../../../plugins/networking/names.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
-import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts'
+import { partOfCommit, playsWholeTables } from '../../../setup/test/share-of-commit.ts'
 import { createWorld, PLACES, skipReason, type World } from './world.ts'
 
 const skip = skipReason()

@@ -1,6 +1,6 @@
 // Runs a table of hostile cases against the real proxy and holds it to what other VMs are promised: it runs, it has no fault, and its event loop is not held up.
 import type { Test } from 'tap'
-import { shareOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
 import type { Arena } from './arena.ts'
 import { MAX_STALL_SECONDS, stallDuring } from './stall.ts'
 

@@ -7,7 +7,7 @@ import t from 'tap'
 import { packageRoot } from '../../../core/package-root.ts'
 import { REMOVABLE } from '../../../setup/structure/deleted.ts'
 import { without } from '../../../setup/structure/without.ts'
-import { shareOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
 
 const execute = promisify(execFile)
 t.setTimeout(1_200_000)
