@@ -9,17 +9,17 @@ export interface Held {
 
 const PROXY = 'test/proxy'
 const INSTANCES = 'test/plugins/instances'
-const COMPRESSION = `${INSTANCES}/compression-crashes.test.ts`
+const COMPRESSION = `${INSTANCES}/compression-crashes.long.test.ts`
 const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
-const SHARED = 'test/plugins/instances/private-memory-crashes.test.ts'
-const HOT = `${INSTANCES}/hot-standby-crashes.test.ts`
+const SHARED = 'test/plugins/instances/private-memory-crashes.long.test.ts'
+const HOT = `${INSTANCES}/hot-standby-crashes.long.test.ts`
 const COPIES = `${INSTANCES}/copies-crashes.test.ts`
 const RESTART = `${INSTANCES}/restart.test.ts`
 const EXPIRY = `${INSTANCES}/expiry.test.ts`
 const ATTACHMENTS = 'test/plugins/volumes/attachments.test.ts'
 const VOLUMES = 'test/plugins/volumes/crashes.test.ts'
-const SNAPSHOTS = 'test/plugins/snapshots/crashes.test.ts'
-const BUILDS = 'test/plugins/builds/killed.test.ts'
+const SNAPSHOTS = 'test/plugins/snapshots/crashes.long.test.ts'
+const BUILDS = 'test/plugins/builds/killed.long.test.ts'
 const BUILDERS = 'test/plugins/builds/builders.test.ts'
 const PORTS = 'test/plugins/ports/ports.test.ts'
 
@@ -30,16 +30,16 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'The name of the TLS handshake', tests: { [`${PROXY}/binding.test.ts`]: ['A1 and A2: a Host that is not the name of the TLS handshake is answered 421', 'A3: on HTTP/2 another :authority', 'A7: an origin whose certificate is self-signed'], [`${PROXY}/config.test.ts`]: ['A12: one function reads every host name'] } },
     { line: 'Only addresses that the proxy resolved and vetted', tests: { [`${PROXY}/addresses.test.ts`]: ['A14 and A15: a host that resolves there is answered 403', 'A18: one private address among public ones refuses the host', 'A19: a name that changes its address', 'A17 and A22: metadata services stay out of reach'] } },
     { line: 'Nothing is put into plain HTTP', tests: { [`${PROXY}/credentials.test.ts`]: ['A34: nothing is ever put into a request over plain HTTP', 'A35: whatever the guest calls the header, exactly one arrives, and it is ours'] } },
-    { line: 'What an origin sends behind its answer', tests: { [`${PROXY}/origin-connections.test.ts`]: ['A49: what an origin sends behind its answer', 'A49: an answer that could be read in two ways is a 502'] } },
-    { line: 'VMs are divided between worker processes', tests: { [`${PROXY}/workers.test.ts`]: ['a worker that ends takes the connections of its own VMs with it'], [`${PROXY}/workers-killed.long.test.ts`]: ['while one worker is killed each second'] } },
-    { line: 'A policy is acknowledged when it is in force in every worker', tests: { [`${PROXY}/workers.test.ts`]: ['a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', 'workers end with their parent, whatever ends it'] } },
-    { line: 'A VM whose traffic keeps ending workers', tests: { [`${PROXY}/workers.test.ts`]: ['a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so'] } },
+    { line: 'What an origin sends behind its answer', tests: { [`${PROXY}/origin-connections.long.test.ts`]: ['A49: what an origin sends behind its answer', 'A49: an answer that could be read in two ways is a 502'] } },
+    { line: 'VMs are divided between worker processes', tests: { [`${PROXY}/workers.long.test.ts`]: ['a worker that ends takes the connections of its own VMs with it'], [`${PROXY}/workers-killed.long.test.ts`]: ['while one worker is killed each second'] } },
+    { line: 'A policy is acknowledged when it is in force in every worker', tests: { [`${PROXY}/workers.long.test.ts`]: ['a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', 'workers end with their parent, whatever ends it'] } },
+    { line: 'A VM whose traffic keeps ending workers', tests: { [`${PROXY}/workers.long.test.ts`]: ['a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so'] } },
     { line: 'A VM pushes no entries of another one out', tests: { [`${PROXY}/audit.test.ts`]: ['a VM with very many requests pushes out nothing but its own', 'where VMs have more than there is room for together'] } },
     { line: 'A difference (`PATCH /policy`) is enforced only', tests: { [`${PROXY}/changes.test.ts`]: ['a difference to something else than what is enforced, or with a fault, is refused, and nothing has changed', 'a worker that has ended comes back with all differences'] } },
     { line: 'A revision that takes a VM away', tests: { [`${PROXY}/revocation.test.ts`]: ['a revision that removes VMs is in force for all of them when it is acknowledged'] } },
     { line: 'What Node would throw for is checked before it is written', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for', 'trailers with a single-value field come out with one value', 'an answer of an HTTP/2 origin that Node would throw for', 'a guest\'s trailers with a single-value field'], [`${PROXY}/http1.test.ts`]: ['a guest\'s own Authorization does not pass behind a body'] } },
     { line: 'Whatever calls back for a request runs inside of its exchange', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for'], [`${PROXY}/hostile-answers.long.test.ts`]: ['no answer of an HTTP/1.1 origin ends the proxy'] } },
-    { line: 'Whoever ends a request ends both sides of it', tests: { [`${PROXY}/streams.test.ts`]: ['P9: an abort on either side ends the other'], [`${PROXY}/faults.test.ts`]: ['a guest\'s trailers with a single-value field, and its resets'], [`${PROXY}/origin-connections.test.ts`]: ['an origin that answers early gets the whole body all the same'] } },
+    { line: 'Whoever ends a request ends both sides of it', tests: { [`${PROXY}/streams.test.ts`]: ['P9: an abort on either side ends the other'], [`${PROXY}/faults.test.ts`]: ['a guest\'s trailers with a single-value field, and its resets'], [`${PROXY}/origin-connections.long.test.ts`]: ['an origin that answers early gets the whole body all the same'] } },
     { line: 'The policy is read in the turn of the event loop', tests: { [`${PROXY}/credentials.test.ts`]: ['A46: each of a hundred requests carries the old or the new value whole', 'A46: a request that waits for its connection'] } },
     { line: 'A secret is in no log', tests: { [`${PROXY}/credentials.test.ts`]: ['A47: the secret is in no file', 'A45: a secret that an origin sends back'] } },
     { line: 'Everything is per VM and epoch', tests: { [`${PROXY}/lifecycle.test.ts`]: ['A29 and A30: with another epoch or another VM on its address, everything of the old one ends'] } },
@@ -86,7 +86,7 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'in a restore, before the guest ran', tests: { [STANDBY]: ['a restore that was cut off before its VM ran leaves the instance in standby'] } },
     { line: 'from then on, before the row was stored', tests: { [STANDBY]: ['a restore that was cut off ${when}, is finished by the next server', 'a restore that was cut off after its VM ran, which has ended before anybody knew of it', 'the same when nothing was kept of the image makes the instance Stopped'] } },
     { line: 'after the row was stored', tests: { [STANDBY]: ['a restored guest that nobody had woken yet is woken by the next server'] } },
-    { line: 'in a fork | the fork is removed', tests: { [`${INSTANCES}/network-crashes.test.ts`]: ['a fork that was cut off at "${step}" leaves its source alone'] } },
+    { line: 'in a fork | the fork is removed', tests: { [`${INSTANCES}/network-crashes.long.test.ts`]: ['a fork that was cut off at "${step}" leaves its source alone'] } },
     { line: 'after a standby, and in a hot restore before the VM is noted', tests: { [HOT]: ['a standby that was cut off at "${step}" is', 'a hot restore that was cut off ${when} loses nothing of the memory'] } },
     { line: 'from then on, before the row was stored | it is taken over', tests: { [HOT]: ['a guest that nobody had woken yet after a hot restore is woken by the next server', 'a hot restore whose server dies before any of its changes to files'] } },
     { line: 'while it compresses', tests: { [COMPRESSION]: ['a compression that was cut off at "${step}" is finished'] } },
