@@ -1,5 +1,6 @@
 // Tracks which parts of a disk the guest writes: in a bitmap of QEMU, which is read through its NBD server, since QMP reports only how much is dirty.
 import type { VmDiskChanges } from '../../core/library/hypervisor.ts'
+import { OneAtATime } from '../../core/jobs/one-at-a-time.ts'
 import { createUndo } from '../../core/undo.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { currentNode } from './disks.ts'
@@ -18,13 +19,13 @@ const NBD_SOCKET = 'disks.sock'
 export class DiskChanges {
   readonly #folder: string
   readonly #tracked = new Set<string>()
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new OneAtATime()
 
   /** @param folder the VMM's working folder */
   constructor (folder: string) { this.#folder = folder }
 
   async track (qmp: QmpClient, id: string): Promise<VmDiskChanges> {
-    return await this.#inTurn(async () => await this.#begin(qmp, id))
+    return await this.#turns.run(async () => await this.#begin(qmp, id))
   }
 
   async #begin (qmp: QmpClient, id: string): Promise<VmDiskChanges> {
@@ -57,7 +58,7 @@ export class DiskChanges {
           undo.add(() => { bitmap.close() })
           return await bitmap.ranges()
         },
-        end: async () => await this.#inTurn(async () => {
+        end: async () => await this.#turns.run(async () => {
           const [failure] = await undo.run()
           if (failure !== undefined) throw failure
         })
@@ -66,12 +67,6 @@ export class DiskChanges {
       await undo.run()
       throw error
     }
-  }
-
-  async #inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return await done
   }
 }
 

@@ -8,6 +8,7 @@ import type { HostCommands, ProcessIdentity } from '../../core/contracts/service
 import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
 import { createBalloon } from './balloon.ts'
 import { createQemuImaging } from './capture.ts'
 import { isRecord } from '../../core/json/is-record.ts'
@@ -63,7 +64,8 @@ export class QemuVm implements Vm {
   #agent: Socket | undefined
   #agentTurn = 0
   readonly #diskChanges: DiskChanges
-  readonly #changed = new Map<string, Promise<void>>()
+  /** of disks, by id */
+  readonly #locks = createLocks()
   #released = false
 
   /** @param qmp its control connection, when that is open already */
@@ -145,9 +147,7 @@ export class QemuVm implements Vm {
 
   /** One after the other: two concurrent changes of one disk would use the same name for their images. */
   #changeDisk (id: string, change: (qmp: QmpClient) => Promise<void>): Promise<void> {
-    const changed = (this.#changed.get(id) ?? Promise.resolve()).then(() => change(this.#control()))
-    this.#changed.set(id, changed.catch(() => {}))
-    return changed
+    return this.#locks.hold(id, async () => { await change(this.#control()) })
   }
 
   async trackDisk (id: string): Promise<VmDiskChanges> {

@@ -4,6 +4,7 @@ import { chown, copyFile, lstat, open, rename, rm, stat, type FileHandle } from 
 import type { HostCommands } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { copySparse } from '../../fs/sparse-copy.ts'
+import { OneAtATime } from '../../jobs/one-at-a-time.ts'
 import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
 import { CaptureFailed } from './errors.ts'
 import { imageFactsOf } from './handle.ts'
@@ -38,17 +39,12 @@ export interface RestCaptureOptions {
 export function createRestImaging (options: RestCaptureOptions, how: RestCapture): VmImaging {
   const { vm, ask } = options
 
-  let last = Promise.resolve()
-
-  /** One after the other: a VMM refuses to pause what another call has paused since it was asked. */
-  function set (wanted: 'paused' | 'running'): Promise<void> {
-    const done = last.then(async () => {
-      if ((await ask())?.status !== wanted) await how.set(wanted)
-      await vm.refresh(ask)
-    })
-    last = done.catch(() => {})
-    return done
-  }
+  // A VMM refuses to pause what another call has paused since it was asked.
+  const turns = new OneAtATime()
+  const set = (wanted: 'paused' | 'running'): Promise<void> => turns.run(async () => {
+    if ((await ask())?.status !== wanted) await how.set(wanted)
+    await vm.refresh(ask)
+  })
 
   return createImaging({
     // Memory is private to the VMM: what the guest writes is in no file.

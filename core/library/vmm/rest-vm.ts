@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../../contracts/services.ts'
+import { OneAtATime } from '../../jobs/one-at-a-time.ts'
 import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
 import { connectUnix } from '../../process/unix-socket.ts'
@@ -75,8 +76,8 @@ export class RestVm implements Vm {
   #heldAt = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
-  #lastAttempt: Promise<unknown> = Promise.resolve()
-  #lastChange: Promise<void> = Promise.resolve()
+  readonly #attempts = new OneAtATime()
+  readonly #changes = new OneAtATime()
   #released = false
 
   constructor (parts: RestVmParts, state: VmState, options: RestVmOptions) {
@@ -140,13 +141,11 @@ export class RestVm implements Vm {
 
   /** One at a time: the guest keeps the stream that reaches it last, and that must be the last caller's. */
   #attempt (): Promise<Socket> {
-    const attempt = this.#lastAttempt.then(() => {
+    return this.#attempts.run(() => {
       // It would end the stream of whoever has the VM now.
       if (this.#released) throw GuestUnreachable('the VM was released')
       return this.#parts.reach(CONNECT_ATTEMPT_MS)
     })
-    this.#lastAttempt = attempt.catch(() => {})
-    return attempt
   }
 
   #isLast (turn: number): boolean { return turn === this.#agentTurn && !this.#released }
@@ -178,14 +177,10 @@ export class RestVm implements Vm {
 
   /** Makes one change at a time, and none to a VM that has ended. */
   #whileAlive<A extends unknown[]> (change: (...args: A) => Promise<void>): (...args: A) => Promise<void> {
-    return (...args) => {
-      const changed = this.#lastChange.then(() => {
-        this.#mustBeThere()
-        return change(...args)
-      })
-      this.#lastChange = changed.catch(() => {})
-      return changed
-    }
+    return (...args) => this.#changes.run(() => {
+      this.#mustBeThere()
+      return change(...args)
+    })
   }
 
   async #watch (): Promise<void> {

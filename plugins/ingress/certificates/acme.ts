@@ -6,6 +6,7 @@ import { Value } from 'typebox/value'
 import type { JobQueue, Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
+import { OneAtATime } from '../../../core/jobs/one-at-a-time.ts'
 import type { Pair } from './authority.ts'
 import type { Lego } from './lego.ts'
 
@@ -38,7 +39,7 @@ export class Acme {
   readonly #asking = new Set<string>()
   #isStarted = false
   #isClosed = false
-  #saving: Promise<void> = Promise.resolve()
+  readonly #saves = new OneAtATime()
 
   constructor (options: AcmeOptions) {
     this.#options = options
@@ -61,7 +62,7 @@ export class Acme {
   async close (): Promise<void> {
     this.#isClosed = true
     await this.#options.queue.close()
-    await this.#saving
+    await this.#saves.idle()
   }
 
   /** The certificate that has come for a host and was not fetched yet. */
@@ -134,9 +135,7 @@ export class Acme {
   }
 
   async #save (): Promise<void> {
-    const saving = this.#saving.then(async () => { await writeFileDurably(this.#file, JSON.stringify(Object.fromEntries(this.#tries)), 0o600) })
-    this.#saving = saving.catch(() => {})
-    await saving
+    await this.#saves.run(async () => { await writeFileDurably(this.#file, JSON.stringify(Object.fromEntries(this.#tries)), 0o600) })
   }
 
   async #readTries (): Promise<Record<string, Try>> {

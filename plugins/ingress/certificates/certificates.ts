@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
+import { OneAtATime } from '../../../core/jobs/one-at-a-time.ts'
 import type { IngressRecord } from '../record.ts'
 import type { Acme } from './acme.ts'
 import type { Pair } from './authority.ts'
@@ -49,7 +50,7 @@ export class Certificates {
   #records: readonly IngressRecord[] = []
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
-  #work: Promise<void> = Promise.resolve()
+  readonly #turns = new OneAtATime()
 
   constructor (options: CertificatesOptions) {
     this.#options = options
@@ -74,9 +75,12 @@ export class Certificates {
   /** When it returns, the certificates that come from files and the own authority exist, or the reason why not is known; certificates of an ACME authority are requested in the background. */
   async keep (records: readonly IngressRecord[]): Promise<void> {
     this.#records = records
-    const work = this.#work.then(async () => { await this.#settle() })
-    this.#work = work.catch((error: unknown) => { this.#options.log.error({ err: error }, 'the certificates of ingresses could not be looked after') })
-    await work
+    try {
+      await this.#turns.run(async () => { await this.#settle() })
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the certificates of ingresses could not be looked after')
+      throw error
+    }
   }
 
   /** Why a host cannot be served with TLS. */
@@ -110,7 +114,7 @@ export class Certificates {
     clearTimeout(this.#timer)
     this.#options.files.close()
     await this.#options.acme?.close()
-    await this.#work
+    await this.#turns.idle()
   }
 
   async #settle (): Promise<void> {
