@@ -6,6 +6,7 @@ import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { removeTree } from '../../core/fs/durable.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import { untilDone } from '../../core/jobs/until-done.ts'
 import { createUndo, type Undo } from '../../core/undo.ts'
 import type { ResourceClaim, ResourceService } from '../instances/room/contract.ts'
@@ -63,11 +64,8 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
   const { repository, files, log, resources } = context
   const undo = createUndo()
   try {
-    const taken = await repository.insert(record).catch((error: unknown) => {
-      // The row may be there: it may have been stored, and the answer lost.
-      giveUpLater(context, record)
-      throw error
-    })
+    // When it fails the row may be there all the same: it may have been stored, and the answer lost.
+    const taken = await nowOrLater(async () => await repository.insert(record), () => { giveUpLater(context, record) })
     if (taken === 'id') throw VolumeExists(record.id)
     if (taken === 'name') throw VolumeNameTaken(record.name)
     undo.add(async () => { await giveUp(context, record) })
@@ -88,12 +86,7 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
 
 /** While the database is away the row stays, and with it an id and a name that nobody can have; so that is tried again. Rejects all the same. */
 async function giveUp (context: MakeContext, record: VolumeRecord): Promise<void> {
-  try {
-    await context.repository.giveUp(record)
-  } catch (error) {
-    giveUpLater(context, record)
-    throw error
-  }
+  await nowOrLater(async () => { await context.repository.giveUp(record) }, () => { giveUpLater(context, record) })
 }
 
 function giveUpLater ({ repository, closing }: MakeContext, record: VolumeRecord): void {

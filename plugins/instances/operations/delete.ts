@@ -1,5 +1,6 @@
 // Deletes an instance completely: its VM, its files, its hold on the image, its parts, its row. In this order, so that a crash in between
 // leaves a row that says `deleting`, from which the next start goes on.
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../folder/files.ts'
@@ -13,12 +14,7 @@ import { endVm } from './stop.ts'
 
 /** Works in every state. What fails is told, and tried again for as long as it takes: whoever asked may never come back. The instance's lock is held. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
-  try {
-    await removeNow(context, instance, graceMs)
-  } catch (error) {
-    if (instance.record.status === 'deleting') removeLater(context, instance)
-    throw error
-  }
+  await nowOrLater(async () => { await removeNow(context, instance, graceMs) }, () => { if (instance.record.status === 'deleting') removeLater(context, instance) })
 }
 
 function removeLater (context: Context, instance: LiveInstance): void {

@@ -1,5 +1,6 @@
 // Stores the row of a new instance, which reserves its name and its VM's user, and then reserves its parts.
 import { createId } from '@paralleldrive/cuid2'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import type { Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import type { BaseContext, Context } from '../context.ts'
@@ -43,11 +44,8 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
   for (const slot of freeSlots(context)) {
     const id = createId()
     const record = newRecord(context, id, { name: nameOf(id), spec, image }, slot)
-    const clash = await context.repository.insert(record).catch((error: unknown) => {
-      // The row may be there: the commit may have been done, and its answer lost.
-      removeRowLater(context, id)
-      throw error
-    })
+    // When it fails the row may be there all the same: the commit may have been done, and its answer lost.
+    const clash = await nowOrLater(async () => await context.repository.insert(record), () => { removeRowLater(context, id) })
     if (clash === undefined) return record
     if (clash === 'name') throw NameTaken(record.name)
   }

@@ -3,6 +3,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import { NameConflict } from '../../../core/errors/common.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import { untilDone } from '../../../core/jobs/until-done.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { CopyKind, InstanceFacts } from '../../instances/contract.ts'
@@ -38,11 +39,8 @@ export async function create (context: Context, ref: string, wanted: NewSnapshot
 async function make (context: Context, source: InstanceFacts, record: SnapshotRecord, undo: Undo): Promise<SnapshotRecord> {
   const { repository, images, files, copies, locks, compressor } = context
   const { id, kind, name } = record
-  const isNew = await repository.insert(record).catch((error: unknown) => {
-    // The row may be there: it may have been stored, and the answer lost.
-    giveUpLater(context, record)
-    throw error
-  })
+  // When it fails the row may be there all the same: it may have been stored, and the answer lost.
+  const isNew = await nowOrLater(async () => await repository.insert(record), () => { giveUpLater(context, record) })
   if (!isNew) throw NameConflict(`name: instance ${source.name} has a snapshot named ${name ?? ''} already`)
   undo.add(async () => { await giveUp(context, record) })
   await images.hold(source.imageDigest, imageHolder(id))
@@ -60,12 +58,7 @@ async function make (context: Context, source: InstanceFacts, record: SnapshotRe
 
 /** What stays while the database is away keeps a name that nobody can have, and an image; so its removal is tried again. Rejects all the same. */
 async function giveUp (context: Context, record: SnapshotRecord): Promise<void> {
-  try {
-    await finishRemoval(context, record)
-  } catch (error) {
-    giveUpLater(context, record)
-    throw error
-  }
+  await nowOrLater(async () => { await finishRemoval(context, record) }, () => { giveUpLater(context, record) })
 }
 
 function giveUpLater (context: Context, record: SnapshotRecord): void {
