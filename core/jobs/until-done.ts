@@ -12,3 +12,10 @@ export async function untilDone (attempt: () => Promise<void>, signal: AbortSign
     if (await attempt().then(() => true, () => false)) return true
   }
 }
+
+/** Begins `untilDone` for a key, unless it goes on already. @param going the keys for which it goes on */
+export function laterOnce (going: Set<string>, key: string, attempt: () => Promise<void>, signal: AbortSignal): void {
+  if (going.has(key)) return
+  going.add(key)
+  void untilDone(attempt, signal).finally(() => { going.delete(key) })
+}

@@ -7,25 +7,18 @@ import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { removeTree } from '../../core/fs/durable.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
-import { untilDone } from '../../core/jobs/until-done.ts'
 import { createUndo, type Undo } from '../../core/undo.ts'
-import type { ResourceClaim, ResourceService } from '../instances/room/contract.ts'
+import type { ResourceClaim } from '../instances/room/contract.ts'
 import { unpack, type UnpackLimits } from './archive/unpack.ts'
 import { DiskFull, VolumeExists, VolumeNameTaken } from './errors.ts'
-import type { VolumeFiles } from './files.ts'
 import { GIB, type VolumeRecord } from './record.ts'
+import { remove, removeLater, type RemoveContext } from './remove.ts'
 import type { VolumeRepository } from './repository.ts'
 
-export interface MakeContext {
+export interface MakeContext extends RemoveContext {
   readonly log: Logger
   readonly commands: HostCommands
   readonly disk: DiskSpace
-  readonly files: VolumeFiles
-  readonly repository: VolumeRepository
-  /** undefined without the plugin resources: nobody asks whether there is room */
-  readonly resources: ResourceService | undefined
-  /** aborts when the server stops */
-  readonly closing: AbortController
 }
 
 /** Makes the disk and resolves with its size in GB. */
@@ -61,17 +54,15 @@ export async function createFromArchive (context: MakeContext, record: VolumeRec
 }
 
 async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Promise<VolumeRecord> {
-  const { repository, files, log, resources } = context
+  const { repository, log, resources } = context
   const undo = createUndo()
   try {
     // When it fails the row may be there all the same: it may have been stored, and the answer lost.
-    const taken = await nowOrLater(async () => await repository.insert(record), () => { giveUpLater(context, record) })
+    const taken = await nowOrLater(async () => await repository.insert(record), () => { removeLater(context, record) })
     if (taken === 'id') throw VolumeExists(record.id)
     if (taken === 'name') throw VolumeNameTaken(record.name)
-    undo.add(async () => { await giveUp(context, record) })
+    undo.add(async () => { await remove(context, record) })
     await resources?.claim(roomOf(record))
-    undo.add(async () => { await resources?.release('volume', record.id) })
-    undo.add(async () => { await files.remove(record.id) })
     const sizeGb = await fill(undo)
     await complete(repository, record.id, sizeGb, undo)
     undo.drop()
@@ -82,15 +73,6 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
     for (const failure of await undo.run()) log.error({ err: failure, volume: record.id }, 'a step of a failed volume could not be taken back')
     throw isDiskFull(error) ? DiskFull.from(error) : error
   }
-}
-
-/** While the database is away the row stays, and with it an id and a name that nobody can have; so that is tried again. Rejects all the same. */
-async function giveUp (context: MakeContext, record: VolumeRecord): Promise<void> {
-  await nowOrLater(async () => { await context.repository.giveUp(record) }, () => { giveUpLater(context, record) })
-}
-
-function giveUpLater ({ repository, closing }: MakeContext, record: VolumeRecord): void {
-  void untilDone(async () => { await repository.giveUp(record) }, closing.signal)
 }
 
 /** What a volume takes of the host: all of its size, since somebody may write that much. */

@@ -1,6 +1,7 @@
 // The plugin "volumes": disks with a life of their own, which instances have attached.
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
 import { VolumeFiles } from './files.ts'
 import { manifest, type VolumesConfig, type Deps } from './manifest.ts'
 import { createVolumeMetrics } from './metrics.ts'
@@ -22,6 +23,8 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
     files: new VolumeFiles(volumePaths(dataDir), commands),
     repository: new VolumeRepository(database, hostId, deps.journal),
     archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),
+    locks: createLocks(),
+    later: new Set(),
     closing: new AbortController(),
     metrics: createVolumeMetrics(metrics, async () => await volumes.usage()),
     maxSizeGb,

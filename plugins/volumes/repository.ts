@@ -156,13 +156,14 @@ export class VolumeRepository {
     })
   }
 
-  /** Removes the row of a volume that did not become whole; never that of another one, which may have its id. */
-  async giveUp ({ id, name, createdAt }: VolumeRecord): Promise<void> {
-    await this.#volumes().where({ id, name, created_at: createdAt }).whereNot({ status: 'ready' }).delete()
+  /** Whether there is a row of a volume that did not become whole, or is being deleted. */
+  async isLeft (record: VolumeRecord): Promise<boolean> {
+    return await this.#left(record).first() !== undefined
   }
 
-  async remove (id: string): Promise<void> {
-    await this.#volumes().where({ id }).delete()
+  /** Removes that row; never that of another volume, which may have its id. */
+  async giveUp (record: VolumeRecord): Promise<void> {
+    await this.#left(record).delete()
   }
 
   /** All or none. @throws not_found, volume_in_use */
@@ -216,6 +217,10 @@ export class VolumeRepository {
   async #attached (rows: readonly Row[]): Promise<VolumeWithAttachments[]> {
     const attachments: AttachmentRow[] = await this.#attachments().whereIn('volume_id', rows.map(({ id }) => id)).orderBy([{ column: 'created_at' }, { column: 'instance_id' }])
     return withAttachments(rows.map(recordOf), attachments.map(attachmentOf))
+  }
+
+  #left ({ id, name, createdAt }: VolumeRecord): Knex.QueryBuilder<Row, Row[]> {
+    return this.#volumes().where({ id, name, created_at: createdAt }).whereNot({ status: 'ready' })
   }
 
   #whole (owner: string | undefined): Knex.QueryBuilder<Row, Row[]> {

@@ -1,42 +1,30 @@
 // The volumes of this host: the functions that the routes call, and the service `volumes` for plugins that attach them.
 import type { Readable } from 'node:stream'
 import { createId } from '@paralleldrive/cuid2'
-import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
+import type { JobQueue } from '../../core/contracts/services.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
-import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { needsRecovery } from '../../core/library/ext4.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
-import { createLocks } from '../../core/jobs/locks.ts'
-import type { ResourceService } from '../instances/room/contract.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import type { VolumeClaim, VolumeFacts, VolumeService, VolumeUsage, VolumeUser } from '../instances/volumes/contract.ts'
-import { createEmpty, createFromArchive, roomOf } from './create.ts'
+import { createEmpty, createFromArchive, roomOf, type MakeContext } from './create.ts'
 import { VolumeDamaged } from './errors.ts'
-import type { VolumeFiles } from './files.ts'
 import { playJournal } from './journal.ts'
 import type { VolumeMetrics } from './metrics.ts'
 import { GIB, type Attachment, type VolumeRecord, type VolumeWithAttachments } from './record.ts'
-import type { VolumeRepository } from './repository.ts'
+import { remove, removeLater } from './remove.ts'
 import type { CreateVolume, ListVolumesQuery } from './schemas.ts'
 
 /** A volume that a caller asks for. */
 export type WantedVolume = Omit<CreateVolume, 'size_gb'> & { readonly sizeGb: number }
 
-export interface VolumesOptions {
-  readonly log: Logger
-  readonly commands: HostCommands
-  readonly disk: DiskSpace
-  readonly files: VolumeFiles
-  readonly repository: VolumeRepository
-  /** undefined without the plugin resources: nobody asks whether there is room */
-  readonly resources: ResourceService | undefined
+export interface VolumesOptions extends MakeContext {
   readonly metrics: VolumeMetrics
   readonly maxSizeGb: number
   readonly maxArchiveEntries: number
   /** the queue in which archives wait for their turn */
   readonly archives: JobQueue
-  /** aborts when the server stops */
-  readonly closing: AbortController
 }
 
 type OwnedVolume = Parameters<VolumeService['create']>[0]
@@ -45,7 +33,6 @@ const LOOKUP = { what: 'volume', byName: true } as const
 
 export class Volumes implements VolumeService {
   readonly #options: VolumesOptions
-  readonly #locks = createLocks()
 
   constructor (options: VolumesOptions) {
     this.#options = options
@@ -56,10 +43,9 @@ export class Volumes implements VolumeService {
     const { files, repository, log } = this.#options
     await files.prepare()
     const records = await repository.all()
-    for (const { id, status } of records) {
-      if (status === 'ready') continue
-      await files.remove(id)
-      await repository.remove(id)
+    for (const record of records) {
+      if (record.status === 'ready') continue
+      await remove(this.#options, record).catch((error: unknown) => { log.warn({ err: error, volume: record.id }, 'what is left of a volume could not be removed; it is tried again') })
     }
     const ready = records.filter(({ status }) => status === 'ready')
     await this.#options.resources?.retainOnly('volume', ready.map(roomOf))
@@ -103,18 +89,16 @@ export class Volumes implements VolumeService {
   }
 
   async delete (ref: string): Promise<void> {
-    const { id } = await this.get(ref)
-    await this.#options.repository.beginDelete(id)
-    await this.#finishDelete(id)
+    await this.#delete(await this.get(ref))
   }
 
   async remove (id: string, owner: string): Promise<void> {
     const { repository } = this.#options
     const record = await repository.findOwned(id, owner)
     if (record === undefined || record.status === 'creating') return
-    if (record.status === 'ready') await repository.beginDelete(id)
-    // Also finishes a delete that failed in the middle.
-    await this.#finishDelete(id)
+    if (record.status === 'ready') await this.#delete(record)
+    // a delete that failed in the middle
+    else await remove(this.#options, record)
   }
 
   async ownedBy (owner: string): Promise<readonly string[]> {
@@ -131,17 +115,17 @@ export class Volumes implements VolumeService {
   }
 
   async detach (instanceId: string, volumeIds?: readonly string[]): Promise<void> {
-    const { files, repository } = this.#options
+    const { files, locks, repository } = this.#options
     const ids = volumeIds ?? (await repository.attachmentsOf(instanceId)).map(({ volumeId }) => volumeId)
     // The name first: once the row is gone, another instance may have the volume.
-    for (const id of ids) await this.#locks.hold(id, async () => { await files.takeBack(instanceId, id) })
+    for (const id of ids) await locks.hold(id, async () => { await files.takeBack(instanceId, id) })
     if (ids.length > 0) await repository.detach(instanceId, ids)
   }
 
   async open (instanceId: string, { volumeId, readonly }: VolumeClaim, user: VolumeUser | undefined): Promise<string> {
-    const { commands, files, repository } = this.#options
+    const { commands, files, locks, repository } = this.#options
     // Two readers that begin at the same time must not both play the journal.
-    return await this.#locks.hold(volumeId, async () => {
+    return await locks.hold(volumeId, async () => {
       const path = await files.lend(instanceId, volumeId, user)
       if (readonly && await needsRecovery(path)) {
         await files.grant(volumeId, { readonly: false, user })
@@ -170,11 +154,10 @@ export class Volumes implements VolumeService {
     return await this.#options.metrics.timed('empty', async () => await createEmpty(this.#options, record))
   }
 
-  async #finishDelete (id: string): Promise<void> {
-    const { files, repository, resources } = this.#options
-    await files.remove(id)
-    await resources?.release('volume', id)
-    await repository.remove(id)
+  async #delete (record: VolumeRecord): Promise<void> {
+    // When it fails the volume may be gone for everybody else all the same: that may have been stored, and the answer lost.
+    await nowOrLater(async () => { await this.#options.repository.beginDelete(record.id) }, () => { removeLater(this.#options, record) })
+    await remove(this.#options, record)
   }
 
   /** Removes names that instances have of disks which do not belong to them any more. */
