@@ -13,6 +13,16 @@ export async function untilDone (attempt: () => Promise<void>, signal: AbortSign
   }
 }
 
+/** Resolves once it is done, at the first attempt or a later one. @param failed gets the first failure @throws that one, when `signal` aborts meanwhile */
+export async function doUntilDone (attempt: () => Promise<void>, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+  try {
+    await attempt()
+  } catch (error) {
+    failed(error)
+    if (!await untilDone(attempt, signal)) throw error
+  }
+}
+
 /** Begins `untilDone` for a key, unless it goes on already. @param going the keys for which it goes on */
 export function laterOnce (going: Set<string>, key: string, attempt: () => Promise<void>, signal: AbortSignal): void {
   if (going.has(key)) return

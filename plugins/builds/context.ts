@@ -34,6 +34,8 @@ export interface Context {
   readonly volumes: VolumeService
   /** by builder: held while a builder is changed or assigned */
   readonly locks: Locks
+  /** what is tried again until it is done */
+  readonly later: Set<string>
   /** held while an upload becomes a build: inside, every unfinished build with a row is in `live` */
   readonly admission: Locks
   /** epoch ms, never the same twice: builds are in the order of it */

@@ -64,6 +64,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     volumes: deps.volumes,
     secrets: new SecretFolder(settings.secretsDir),
     locks: createLocks(),
+    later: new Set(),
     admission: createLocks(),
     clock: uniqueClock(),
     metrics: createBuildMetrics(deps.metrics, {

@@ -1,6 +1,6 @@
 // Runs pushes in the order in which they came, with a limit on concurrent ones, and stores how each ended. Only this file keeps the lent credentials.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
-import { untilDone } from '../../core/jobs/until-done.ts'
+import { doUntilDone } from '../../core/jobs/until-done.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import type { Copier } from './copy.ts'
 import { PushFailure } from './failures.ts'
@@ -71,12 +71,7 @@ async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryC
 
 /** Stores a change of a push, however long the database is away: nobody else would, and the push would seem to go on for ever. @throws when the server stops meanwhile */
 async function stored ({ log }: RunnerParts, push: PushRecord, signal: AbortSignal, change: () => Promise<void>): Promise<void> {
-  try {
-    await change()
-  } catch (error) {
-    log.warn({ err: error, push: push.id }, 'the state of a push could not be stored yet; it is tried again')
-    if (!await untilDone(change, signal)) throw error
-  }
+  await doUntilDone(change, signal, (error) => { log.warn({ err: error, push: push.id }, 'the state of a push could not be stored yet; it is tried again') })
 }
 
 /** The failure for the caller; undefined when the push succeeded. */

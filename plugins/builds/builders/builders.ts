@@ -6,9 +6,13 @@ import { createId } from '@paralleldrive/cuid2'
 import { InvalidRequest, NotFound } from '../../../core/errors/common.ts'
 import { wantedPage, type Found } from '../../../core/http/list.ts'
 import { lookupStored } from '../../../core/http/lookup.ts'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
+import { doUntilDone, laterOnce } from '../../../core/jobs/until-done.ts'
 import type { Context } from '../context.ts'
 import { BuilderBusy, BuilderExists } from '../errors.ts'
+import { claim } from './claim.ts'
 import { DISK_PREFIX, VOLUME_OWNER, type BuilderRecord } from './record.ts'
+import { remove, removeLater } from './remove.ts'
 import type { BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
 import { builderView } from './view.ts'
 
@@ -33,11 +37,23 @@ export interface Builders {
 }
 
 export function createBuilders (context: Context): Builders {
-  const { builders, locks } = context
-  const pruning = new Set<Promise<void>>()
+  const { builders, locks, later, queue, closing } = context
+  const pruning = new Map<string, Promise<void>>()
   const begin = (record: BuilderRecord): void => {
-    const work: Promise<void> = replaceDisk(context, record).finally(() => pruning.delete(work))
-    pruning.add(work)
+    pruning.set(record.id, replaceDisk(context, record).finally(() => pruning.delete(record.id)))
+  }
+  /** The row of one may say already that it is ready, before its answer has come. */
+  const requireAtRest = (id: string): void => { if (pruning.has(id)) throw BuilderBusy(id, 'is being pruned') }
+  /** Whether a builder is to be pruned is not known: it was to be stored, and the answer was lost. Until it is known, it gets no build. */
+  const beginLater = (id: string): void => {
+    laterOnce(later, `prune ${id}`, async () => {
+      await locks.hold(id, async () => {
+        const record = await builders.find(id)
+        if (pruning.has(id)) return
+        if (record?.status === 'pruning') begin(record)
+        else queue.unblock(id)
+      })
+    }, closing.signal)
   }
   const get = async (ref: string): Promise<BuilderRecord> => await lookupStored(builders, ref, { what: 'builder' })
   // Within the lock only by the full id: what a prefix means may have changed meanwhile.
@@ -49,13 +65,14 @@ export function createBuilders (context: Context): Builders {
   return {
     get,
     list: async ({ name, status, tags, ...page }) => await builders.page({ ...name === undefined ? {} : { name }, ...status === undefined ? {} : { status }, ...tags === undefined ? {} : { tags } }, wantedPage(page)),
-    view: (record) => builderView(record, context.queue),
+    view: (record) => builderView(record, queue),
     create: async (body) => await create(context, body),
 
     async delete (ref) {
       const { id } = await get(ref)
       await locks.hold(id, async () => {
         const record = await whole(id)
+        requireAtRest(id)
         claim(context, record)
         await remove(context, record)
       })
@@ -65,31 +82,26 @@ export function createBuilders (context: Context): Builders {
       const { id } = await get(ref)
       return await locks.hold(id, async () => {
         const record = await whole(id)
+        requireAtRest(id)
         claim(context, record, { mayHaveWaiting: true })
-        try {
-          await builders.setStatus(id, 'pruning')
-        } catch (error) {
-          context.queue.unblock(id)
-          throw error
-        }
+        await nowOrLater(async () => { await builders.setStatus(id, 'pruning') }, () => { beginLater(id) })
         begin(record)
         return { ...record, status: 'pruning' }
       })
     },
 
     async recover () {
-      for (const record of await builders.all()) {
-        if (record.status === 'pruning') {
-          context.queue.block(record.id)
-          begin(record)
-        } else if (record.status === 'creating' || record.status === 'deleting') {
-          await attempt(context, record, async () => { await remove(context, record) })
-        }
-      }
+      const records = await builders.all()
+      for (const record of records.filter(({ status }) => status === 'creating' || status === 'deleting')) await attempt(context, record, async () => { await remove(context, record) })
+      // Before new disks are made, which no row names yet.
       await removeUnknownDisks(context)
+      for (const record of records.filter(({ status }) => status === 'pruning')) {
+        queue.block(record.id)
+        begin(record)
+      }
     },
 
-    async close () { await Promise.all(pruning) }
+    async close () { await Promise.all(pruning.values()) }
   }
 }
 
@@ -98,7 +110,8 @@ async function create (context: Context, { id = createId(), name, diskSizeGb: si
   const diskSizeGb = size ?? settings.builderDiskGb.default
   if (diskSizeGb > settings.builderDiskGb.max) throw InvalidRequest(`disk_size_gb: must be at most ${settings.builderDiskGb.max}`)
   const record: BuilderRecord = { id, status: 'creating', name: name ?? null, diskSizeGb, volumeId: newDisk(), tags, createdAt: clock(), lastUsedAt: null }
-  if (!await builders.insert(record)) throw BuilderExists(id)
+  // When it fails the row may be there all the same: it may have been stored, and the answer lost.
+  if (!await nowOrLater(async () => await builders.insert(record), () => { removeLater(context, record) })) throw BuilderExists(id)
   try {
     await volumes.create(diskOf(record))
     await builders.setReady(id, record.volumeId)
@@ -109,40 +122,22 @@ async function create (context: Context, { id = createId(), name, diskSizeGb: si
   return { ...record, status: 'ready' }
 }
 
-/** Keeps new builds away from a builder that is about to change. @throws builder_busy */
-function claim ({ queue }: Context, { id, status }: BuilderRecord, { mayHaveWaiting = false } = {}): void {
-  if (status === 'pruning') throw BuilderBusy(id, 'is being pruned')
-  const waiting = queue.waitingFor(id).length
-  if (!mayHaveWaiting && waiting > 0) throw BuilderBusy(id, waiting === 1 ? 'has a build that waits for it' : `has ${waiting} builds that wait for it`)
-  if (!queue.block(id)) throw BuilderBusy(id, `is used by build ${queue.activeOf(id) ?? ''}`)
-}
-
-/** The disk first, and the row last, so that after a crash the row still shows what to do. */
-async function remove ({ builders, volumes, queue }: Context, { id, volumeId }: BuilderRecord): Promise<void> {
-  try {
-    await builders.setStatus(id, 'deleting')
-    await volumes.remove(volumeId, VOLUME_OWNER)
-    await builders.remove(id)
-  } finally {
-    queue.unblock(id)
-  }
-}
-
 /** The old disk is removed before the new one is made: a full host has no room for both. */
 async function replaceDisk (context: Context, record: BuilderRecord): Promise<void> {
-  const { builders, volumes, queue } = context
-  await attempt(context, record, async () => {
-    try {
-      await volumes.remove(record.volumeId, VOLUME_OWNER)
-      const next = { ...record, volumeId: newDisk() }
-      await volumes.create(diskOf(next))
-      await builders.setReady(record.id, next.volumeId)
-    } catch (error) {
-      await builders.setStatus(record.id, 'error')
-      throw error
-    }
+  const { builders, volumes, queue, closing, log } = context
+  const { id } = record
+  const next = { ...record, volumeId: newDisk() }
+  const isMade = await attempt(context, record, async () => {
+    await volumes.remove(record.volumeId, VOLUME_OWNER)
+    await volumes.create(diskOf(next))
   })
-  queue.unblock(record.id)
+  // However long the database is away: nobody else would, and the builder would seem to be pruned for ever. When the server stops meanwhile, its next start goes on.
+  await attempt(context, record, async () => {
+    await doUntilDone(async () => { await (isMade ? builders.setReady(id, next.volumeId) : builders.setStatus(id, 'error')) }, closing.signal, (error) => {
+      log.warn({ err: error, builder: id }, 'the end of a prune could not be stored yet; it is tried again')
+    })
+  })
+  queue.unblock(id)
 }
 
 async function removeUnknownDisks (context: Context): Promise<void> {
@@ -158,11 +153,14 @@ async function removeUnknownDisks (context: Context): Promise<void> {
   }
 }
 
-async function attempt ({ log }: Context, { id }: BuilderRecord, work: () => Promise<void>): Promise<void> {
+/** Whether it succeeded. */
+async function attempt ({ log }: Context, { id }: BuilderRecord, work: () => Promise<void>): Promise<boolean> {
   try {
     await work()
+    return true
   } catch (error) {
     log.error({ err: error, builder: id }, 'the disk of a builder could not be put in order')
+    return false
   }
 }
 

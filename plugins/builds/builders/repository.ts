@@ -73,6 +73,12 @@ export class BuilderRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
+  /** The builder that has this disk, also one that is still being made. */
+  async withDisk (id: string, volumeId: string): Promise<BuilderRecord | undefined> {
+    const row: Row | undefined = await this.#builders().where({ id, volume_id: volumeId }).first()
+    return row === undefined ? undefined : recordOf(row)
+  }
+
   async setStatus (id: string, status: BuilderRecord['status']): Promise<void> {
     await this.#builders().where({ id }).update({ status })
   }

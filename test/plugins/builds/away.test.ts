@@ -1,0 +1,112 @@
+// What becomes of builders when the database goes away in the middle.
+import t from 'tap'
+import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
+import { VolumeFiles } from '../../../plugins/volumes/files.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
+import { startBuilds, until, type BuildsApp } from './app.ts'
+
+const statusOf = async ({ call }: BuildsApp): Promise<unknown> => (await call('GET', '/builders/b1')).body['status']
+
+t.test('a builder whose new disk cannot be stored at first becomes ready all the same', async (t) => {
+  const app = await startBuilds(t)
+  await app.call('POST', '/builders', { id: 'b1' })
+  failOnce(t, BuilderRepository.prototype, 'setReady', { done: false })
+  const real = Reflect.get(BuilderRepository.prototype, 'setStatus')
+  t.teardown(() => { BuilderRepository.prototype.setStatus = real })
+  BuilderRepository.prototype.setStatus = async function (id, status) {
+    if (status === 'error') throw new Error('Connection lost')
+    await real.call(this, id, status)
+  }
+  t.equal((await app.call('POST', '/builders/b1/prune')).status, 202)
+  await until(async () => await statusOf(app) === 'ready')
+  app.runner.onRun = (run) => { run.finish() }
+  await app.become(await app.build({ builder_id: 'b1' }), 'ready')
+})
+
+t.test('a builder that is neither pruned nor stored as broken at first is stored so later', async (t) => {
+  const app = await startBuilds(t)
+  await app.call('POST', '/builders', { id: 'b1' })
+  failOnce(t, VolumeFiles.prototype, 'remove', { done: false })
+  const real = Reflect.get(BuilderRepository.prototype, 'setStatus')
+  t.teardown(() => { BuilderRepository.prototype.setStatus = real })
+  let isAway = true
+  BuilderRepository.prototype.setStatus = async function (id, status) {
+    if (status === 'error' && isAway) {
+      isAway = false
+      throw new Error('Connection lost')
+    }
+    await real.call(this, id, status)
+  }
+  t.equal((await app.call('POST', '/builders/b1/prune')).status, 202)
+  await until(async () => await statusOf(app) === 'error')
+  t.equal((await app.call('POST', '/builders/b1/prune')).status, 202)
+  await until(async () => await statusOf(app) === 'ready')
+})
+
+t.test('a builder whose new disk was stored and whose answer was lost is left alone until that is known', async (t) => {
+  const app = await startBuilds(t)
+  const { call } = app
+  await call('POST', '/builders', { id: 'b1' })
+  failOnce(t, BuilderRepository.prototype, 'setReady', { done: true })
+  await call('POST', '/builders/b1/prune')
+  await until(async () => await statusOf(app) === 'ready')
+  t.match(await call('POST', '/builders/b1/prune'), { status: 409, body: { code: 'builder_busy' } })
+  t.match(await call('DELETE', '/builders/b1'), { status: 409, body: { code: 'builder_busy' } })
+  await until(async () => (await call('POST', '/builders/b1/prune')).status === 202)
+  await until(async () => await statusOf(app) === 'ready')
+  app.runner.onRun = (run) => { run.finish() }
+  await app.become(await app.build({ builder_id: 'b1' }), 'ready')
+})
+
+t.test('a prune that was stored and whose answer was lost is done', async (t) => {
+  const app = await startBuilds(t)
+  await app.call('POST', '/builders', { id: 'b1' })
+  failOnce(t, BuilderRepository.prototype, 'setStatus', { done: true })
+  t.ok((await app.call('POST', '/builders/b1/prune')).status >= 500)
+  t.equal(await statusOf(app), 'pruning')
+  await until(async () => await statusOf(app) === 'ready')
+  t.equal((await app.call('DELETE', '/builders/b1')).status, 204)
+})
+
+t.test('a prune that was not stored leaves the builder to builds', async (t) => {
+  const app = await startBuilds(t)
+  await app.call('POST', '/builders', { id: 'b1' })
+  failOnce(t, BuilderRepository.prototype, 'setStatus', { done: false })
+  t.ok((await app.call('POST', '/builders/b1/prune')).status >= 500)
+  app.runner.onRun = (run) => { run.finish() }
+  await app.become(await app.build({ builder_id: 'b1' }), 'ready')
+})
+
+t.test('the id of a builder whose row was stored and whose answer was lost is free again', async (t) => {
+  const app = await startBuilds(t)
+  failOnce(t, BuilderRepository.prototype, 'insert', { done: true })
+  t.ok((await app.call('POST', '/builders', { id: 'b1' })).status >= 500)
+  t.equal((await app.call('POST', '/builders', { id: 'b1' })).status, 409)
+  await until(async () => (await app.call('POST', '/builders', { id: 'b1' })).status === 201)
+})
+
+t.test('a builder that cannot be removed at first, or be taken back, is removed later', async (t) => {
+  const app = await startBuilds(t)
+  await app.call('POST', '/builders', { id: 'b1' })
+  failOnce(t, BuilderRepository.prototype, 'remove', { done: false })
+  t.ok((await app.call('DELETE', '/builders/b1')).status >= 500)
+  await until(async () => await statusOf(app) === undefined)
+  failOnce(t, BuilderRepository.prototype, 'setReady', { done: false })
+  failOnce(t, BuilderRepository.prototype, 'setStatus', { done: false })
+  t.ok((await app.call('POST', '/builders', { id: 'b1' })).status >= 500)
+  await until(async () => (await app.call('POST', '/builders', { id: 'b1' })).status === 201)
+})
+
+t.test('a builder that was made, whose answer was lost and that a build uses is removed when the build has ended', async (t) => {
+  const app = await startBuilds(t)
+  failOnce(t, BuilderRepository.prototype, 'setReady', { done: true })
+  failOnce(t, BuilderRepository.prototype, 'setStatus', { done: false })
+  t.ok((await app.call('POST', '/builders', { id: 'b1' })).status >= 500)
+  const id = await app.build({ builder_id: 'b1' })
+  const run = await app.runner.begun(id)
+  await new Promise((resolve) => { setTimeout(resolve, 1500) })
+  t.equal(await statusOf(app), 'ready')
+  run.finish()
+  await app.become(id, 'ready')
+  await until(async () => await statusOf(app) === undefined)
+})
