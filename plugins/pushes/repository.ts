@@ -77,6 +77,16 @@ export class PushRepository {
     return record
   }
 
+  /** Removes a push that its caller knows nothing of. */
+  async remove (id: string): Promise<void> {
+    await this.#changes.commit(async (trx, note) => {
+      const row: Row | undefined = await this.#rows(trx).where({ id }).first()
+      if (row === undefined) return
+      await this.#rows(trx).where({ id }).delete()
+      note({ action: 'deleted', ...stateOf(recordOf(row)) })
+    })
+  }
+
   async begin (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id, status: 'queued' }), { status: 'pushing' }) })
   }

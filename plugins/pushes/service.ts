@@ -4,6 +4,8 @@ import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { untilDone } from '../../core/jobs/until-done.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import type { ImageSources } from '../images/contract.ts'
 import { ImageNotReady } from './errors.ts'
@@ -31,6 +33,7 @@ export interface ShownPush extends PushRecord { readonly queuePosition: number |
 export class Pushes {
   readonly #parts: PushesParts
   readonly #locks = createLocks()
+  readonly #closing = new AbortController()
 
   constructor (parts: PushesParts) {
     this.#parts = parts
@@ -44,6 +47,7 @@ export class Pushes {
   }
 
   async close (): Promise<void> {
+    this.#closing.abort()
     await this.#parts.runner.close()
   }
 
@@ -59,8 +63,10 @@ export class Pushes {
     if (status !== 'ready') throw ImageNotReady(name, status)
     // Rows and the queue have the same order.
     return await this.#locks.hold('line', async () => {
-      const push = await repository.insert({
-        id: createId(),
+      const id = createId()
+      // When it fails the row may be there all the same: it may have been stored, and the answer lost. Nobody would run it.
+      const push = await nowOrLater(async () => await repository.insert({
+        id,
         image: name,
         digest,
         origins,
@@ -69,7 +75,7 @@ export class Pushes {
         insecure: body.insecure === true,
         isLent: credentials !== undefined,
         createdAt: Date.now()
-      })
+      }), () => { void untilDone(async () => { await repository.remove(id) }, this.#closing.signal) })
       runner.add(push, credentials)
       return this.#show(push)
     })

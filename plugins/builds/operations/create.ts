@@ -2,6 +2,8 @@
 import { NotFound } from '../../../core/errors/common.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { lookupStored } from '../../../core/http/lookup.ts'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
+import { laterOnce } from '../../../core/jobs/until-done.ts'
 import { openLog, type Context } from '../context.ts'
 import { BuilderUnusable, DiskFull } from '../errors.ts'
 import type { BuildLog } from '../events/build-log.ts'
@@ -54,7 +56,8 @@ async function admit (context: Context, record: BuildRecord): Promise<BuildRecor
   try {
     log.status('queued')
     await log.flush()
-    await repository.insert(record)
+    // When it fails the row may be there all the same: it may have been stored, and the answer lost. Its upload is dropped, so nobody could run it.
+    await nowOrLater(async () => { await repository.insert(record) }, () => { removeLater(context, record.id) })
   } catch (error) {
     await log.close()
     throw error
@@ -69,11 +72,20 @@ async function settle (context: Context, record: BuildRecord, log: BuildLog): Pr
     await context.files.admit(id)
   } catch (error) {
     await log.close()
-    await context.repository.remove(id)
-    await context.files.remove(id)
+    await nowOrLater(async () => { await remove(context, id) }, () => { removeLater(context, id) })
     throw error
   }
   enqueue(context, new LiveBuild(id, builderId, log))
+}
+
+/** The row last, so that as long as anything of it is there, the row shows what to do. */
+async function remove ({ files, repository }: Context, id: string): Promise<void> {
+  await files.remove(id)
+  await repository.remove(id)
+}
+
+function removeLater (context: Context, id: string): void {
+  laterOnce(context.later, `build ${id}`, async () => { await remove(context, id) }, context.closing.signal)
 }
 
 function recordOf ({ clock }: Context, id: string, { builderId, baseImageDigest }: BuildOrder, { tags = {}, source }: CreateBuild): BuildRecord {

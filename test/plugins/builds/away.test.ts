@@ -1,9 +1,11 @@
-// What becomes of builders when the database goes away in the middle.
+// What becomes of builders and builds when the database goes away in the middle.
 import t from 'tap'
 import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
+import { BuildFiles } from '../../../plugins/builds/files.ts'
+import { BuildRepository } from '../../../plugins/builds/repository.ts'
 import { VolumeFiles } from '../../../plugins/volumes/files.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
-import { startBuilds, until, type BuildsApp } from './app.ts'
+import { SOURCE, startBuilds, until, type BuildsApp } from './app.ts'
 
 const statusOf = async ({ call }: BuildsApp): Promise<unknown> => (await call('GET', '/builders/b1')).body['status']
 
@@ -109,4 +111,22 @@ t.test('a builder that was made, whose answer was lost and that a build uses is 
   run.finish()
   await app.become(id, 'ready')
   await until(async () => await statusOf(app) === undefined)
+})
+
+t.test('a build whose row was stored and whose answer was lost is removed, and does not seem to wait', async (t) => {
+  const app = await startBuilds(t)
+  failOnce(t, BuildRepository.prototype, 'insert', { done: true })
+  t.ok((await app.post({ source: SOURCE })).status >= 500)
+  t.equal(JSON.parse((await app.call('GET', '/builds')).text).length, 1)
+  await until(async () => (await app.call('GET', '/builds')).text === '[]')
+  await until(async () => (await app.files()).join() === 'uploading')
+})
+
+t.test('a build whose folder could not be moved, and whose row could not be removed at first, is removed later', async (t) => {
+  const app = await startBuilds(t)
+  failOnce(t, BuildFiles.prototype, 'admit', { done: true })
+  failOnce(t, BuildRepository.prototype, 'remove', { done: false })
+  t.ok((await app.post({ source: SOURCE })).status >= 500)
+  await until(async () => (await app.call('GET', '/builds')).text === '[]')
+  await until(async () => (await app.files()).join() === 'uploading')
 })

@@ -4,7 +4,10 @@ import t from 'tap'
 import { createJobs } from '../../../core/jobs/queue.ts'
 import { createRunner, type RunnerParts } from '../../../plugins/pushes/runner.ts'
 import type { PushRecord } from '../../../plugins/pushes/record.ts'
+import { PushRepository } from '../../../plugins/pushes/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
+import { startPushesApp, textLayout, upload } from './app.ts'
 
 const PUSH: PushRecord = {
   id: 'one', status: 'queued', image: 'i', digest: 'd', origins: [], target: 't', destination: 't', insecure: false, isLent: false, layers: null, bytes: null, error: null, createdAt: 0, completedAt: null
@@ -26,4 +29,15 @@ t.test('a push whose beginning and end cannot be stored at first ends all the sa
   runner.add(PUSH, undefined)
   await eventually('it has ended', () => done.includes('forget'), { limitMs: 30_000 })
   t.same(done, ['begin', 'copy', 'finish', 'forget'])
+})
+
+t.test('a push whose row was stored and whose answer was lost is removed, and does not seem to wait', async (t) => {
+  const app = await startPushesApp(t)
+  const image = `${app.host}/app:1`
+  await upload(app, await textLayout(t, 'x'), 'app:1')
+  failOnce(t, PushRepository.prototype, 'insert', { done: true })
+  const body = { image: 'localhost/app:1', target: `${image}-copy` }
+  t.ok((await app.request('POST', '/pushes', body)).status >= 500)
+  t.match((await app.request('GET', '/pushes')).body, [{ status: 'queued' }])
+  await eventually('it is gone', async () => (await app.sdk.pushes.list()).length === 0, { limitMs: 30_000 })
 })
