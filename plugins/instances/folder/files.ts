@@ -62,11 +62,14 @@ export async function removeFiles (paths: InstancePaths): Promise<void> {
   await removeTree(trash)
 }
 
-/** Finishes removals that a crash has interrupted. */
-export async function emptyTrash (instancesFolder: string): Promise<void> {
+/** Finishes removals that a crash has interrupted. Returns the folders that cannot be removed now, and why. */
+export async function emptyTrash (instancesFolder: string): Promise<ReadonlyMap<string, unknown>> {
+  const faults = new Map<string, unknown>()
   for (const name of await readdir(instancesFolder)) {
-    if (name.startsWith(TRASH)) await removeTree(join(instancesFolder, name))
+    const path = join(instancesFolder, name)
+    if (name.startsWith(TRASH)) await removeTree(path).catch((error: unknown) => { faults.set(path, error) })
   }
+  return faults
 }
 
 /** Folders in the instances folder whose name is no instance's id. */

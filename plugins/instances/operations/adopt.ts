@@ -1,6 +1,8 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
 import { sideBySide } from '../../../core/jobs/side-by-side.ts'
+import { laterOnce } from '../../../core/jobs/until-done.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
@@ -24,7 +26,7 @@ const AT_ONCE = 64
 /** Returns when every instance of this host has the right state, as far as that can be known without its guest. */
 export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
-  await emptyTrash(folder)
+  await clearAway(context, folder)
   const rows = await context.repository.onHost(context.hostId)
   const remains = await remainsOf(context, rows)
   const records: InstanceRecord[] = []
@@ -50,6 +52,13 @@ export async function adoptAll (context: Context): Promise<void> {
   // They are never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
   if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')
+}
+
+async function clearAway ({ log, later, closing }: Context, folder: string): Promise<void> {
+  for (const [path, error] of await emptyTrash(folder)) {
+    log.warn({ err: error, folder: path }, 'what is left of a removed instance could not be removed; it is tried again')
+    laterOnce(later, path, async () => { await removeTree(path) }, closing.signal)
+  }
 }
 
 /** What is in the folders of instances without a VM. Most instances are at rest, and one look tells that nothing needs settling. Where the look fails, everything is checked. */
