@@ -1,10 +1,13 @@
 // Asks registries for the digests of names, one query per name at a time, and points the names at the digests.
 import type { Logger } from '../../core/contracts/services.ts'
 import { BerthError } from '../../core/errors/define.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { laterOnce } from '../../core/jobs/until-done.ts'
 import type { ImageReference } from '../../core/library/oci/reference.ts'
 import type { Contents } from './contents.ts'
 import type { RegistryCredentials } from './contract.ts'
 import { asAnswer, explain } from './failures.ts'
+import type { ContentRow } from './record.ts'
 import type { Resolved } from './resolver.ts'
 import type { ImagesRepository } from './repository.ts'
 
@@ -45,7 +48,9 @@ export interface AttemptsDeps {
 export class Attempts {
   readonly #deps: AttemptsDeps
   readonly #running = new Map<string, Running>()
-  #closed = false
+  readonly #closing = new AbortController()
+  /** the names that are looked at again until it is certain that something goes on for them */
+  readonly #later = new Set<string>()
 
   constructor (deps: AttemptsDeps) {
     this.#deps = deps
@@ -61,7 +66,7 @@ export class Attempts {
     const joined = this.#running.get(name)
     if (joined !== undefined) return joined
     const controller = new AbortController()
-    if (this.#closed) controller.abort()
+    if (this.#closing.signal.aborted) controller.abort()
     const course: Course = { request, controller, recorded: request.background === true }
     const done = this.#run(course).finally(() => this.#running.delete(name))
     // This rejection is for a waiting caller, and there may be none any more; anything else is a bug.
@@ -90,8 +95,18 @@ export class Attempts {
     }
   }
 
-  /** Ends the running attempt for a name, if any, and waits for its end. */
-  async cancel (name: string): Promise<void> {
+  /**
+   * Ends the running attempt for a name, if any, and then does what takes its place. Should that fail, the name would go on being looked up without anybody who does, so the attempt begins
+   * again later; whoever asked is told all the same.
+   */
+  async replace<T> (wanted: Pick<Request, 'reference' | 'pushed'>, work: () => Promise<T>): Promise<T> {
+    const { name } = wanted.reference
+    const request = { ...this.#running.get(name)?.request, ...wanted }
+    await this.#cancel(name)
+    return await nowOrLater(work, () => { this.#settleLater(request) })
+  }
+
+  async #cancel (name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return
     running.controller.abort()
@@ -100,11 +115,30 @@ export class Attempts {
 
   /** Ends all attempts; the next start repeats them. */
   async close (): Promise<void> {
-    this.#closed = true
-    await Promise.all([...this.#running.keys()].map((name) => this.cancel(name)))
+    this.#closing.abort()
+    await Promise.all([...this.#running.keys()].map((name) => this.#cancel(name)))
+  }
+
+  /** Begins an attempt again, as the next start of the server would, if its name still waits for one and nothing goes on. */
+  #settleLater (request: Request): void {
+    const { repository, contents } = this.#deps
+    const { reference: { name } } = request
+    laterOnce(this.#later, name, async () => {
+      const tag = await repository.tag(name)
+      if (tag === undefined || this.#running.has(name)) return
+      const isLost = tag.nextDigest !== undefined && contents.inFlight(tag.nextDigest) === undefined && isUnfinished(await repository.content(tag.nextDigest))
+      if (tag.state === 'resolving' || isLost) this.begin({ ...request, background: true })
+    }, this.#closing.signal)
   }
 
   async #run (attempt: Course): Promise<void> {
+    // What fails here was not stored, or was stored and the answer lost.
+    const answer = await nowOrLater(async () => await this.#lookUpAndStore(attempt), () => { this.#settleLater(attempt.request) })
+    if (answer !== undefined) throw answer
+  }
+
+  /** Resolves with an error for callers who still wait. */
+  async #lookUpAndStore (attempt: Course): Promise<BerthError | undefined> {
     const { request: { reference, tags }, controller: { signal } } = attempt
     const isNew = await this.#deps.repository.beginAttempt({ name: reference.name, repository: reference.repository, tags })
     try {
@@ -114,10 +148,11 @@ export class Attempts {
       await this.#point(attempt.request, resolved)
     } catch (error) {
       // The image was deleted, or the server stops; the row is gone, or says that the attempt is unfinished.
-      if (signal.aborted) return
-      await this.#fail(attempt, isNew, error)
+      if (signal.aborted) return undefined
+      return await this.#fail(attempt, isNew, error)
     }
     await this.#deps.changed(reference.name)
+    return undefined
   }
 
   async #lookUp ({ reference, credentials }: Request, signal: AbortSignal): Promise<Resolved> {
@@ -138,7 +173,7 @@ export class Attempts {
     await contents.collect(before.filter((digest) => digest !== resolved.digest))
   }
 
-  async #fail (attempt: Course, isNew: boolean, error: unknown): Promise<void> {
+  async #fail (attempt: Course, isNew: boolean, error: unknown): Promise<BerthError | undefined> {
     const { repository, log } = this.#deps
     const { name } = attempt.request.reference
     const failure = explain(error, name)
@@ -148,10 +183,8 @@ export class Attempts {
     if (attempt.request.pushed === true && failure.reason === 'not-an-image') await this.#forget(name)
     else if (isNew && told) await repository.removeTag(name)
     else await repository.endAttempt(name, 'failed', answer?.message ?? failure.message)
-    if (told) {
-      await this.#deps.changed(name)
-      throw answer
-    }
+    await this.#deps.changed(name)
+    return told ? answer : undefined
   }
 
   // Pushed artifacts that are no images (charts, build caches) concern only the registry.
@@ -160,4 +193,9 @@ export class Attempts {
     if (tag?.digest === undefined && tag?.nextDigest === undefined) await this.#deps.repository.removeTag(name)
     else await this.#deps.repository.endAttempt(name, 'resolved')
   }
+}
+
+/** Neither here nor failed: somebody has to pull it. */
+function isUnfinished (content: ContentRow | undefined): boolean {
+  return content?.status !== 'ready' && content?.status !== 'failed'
 }

@@ -1,6 +1,7 @@
 // Pulls contents, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
+import { doUntilDone } from '../../core/jobs/until-done.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
 import type { ImageSources, OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
@@ -154,7 +155,10 @@ export class Contents {
       metrics.pulled('failed', seconds())
       const failure = explain(error, atDigest(wanted.repository, wanted.digest))
       log.warn({ err: failure, digest: wanted.digest }, 'an image could not be pulled')
-      await repository.setStatus(wanted.digest, 'failed', failure.message)
+      // However long the database is away: nobody else would, and the image would seem to be on its way for ever.
+      await doUntilDone(async () => { await repository.setStatus(wanted.digest, 'failed', failure.message) }, signal, (cause) => {
+        log.warn({ err: cause, digest: wanted.digest }, 'the failure of a pull could not be stored yet; it is tried again')
+      })
       await changed(wanted.digest)
     }
   }

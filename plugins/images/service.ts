@@ -132,10 +132,10 @@ export class Images implements ImageService, ImageSources {
 
   async remove (written: string, mayWrite: MayWrite = anywhere): Promise<void> {
     const { names, attempts, contents, repository, events } = this.#deps
-    const { reference: { name, repository: place } } = await names.locate(written)
+    const { reference } = await names.locate(written)
+    const { name, repository: place } = reference
     if (!mayWrite(place)) throw RepositoryForbidden(place)
-    await attempts.cancel(name)
-    const digests = await repository.removeTag(name)
+    const digests = await attempts.replace({ reference }, async () => await repository.removeTag(name))
     if (digests === undefined) throw NotFound('image', name)
     await contents.collect(digests)
     // wakes the callers that wait for it
@@ -150,9 +150,11 @@ export class Images implements ImageService, ImageSources {
     const { reference } = await names.locate(target)
     if (reference.digest !== undefined) throw InvalidName(target, 'a tag is needed here, not a digest', 'target')
     if (!mayWrite(reference.repository)) throw RepositoryForbidden(reference.repository)
-    await attempts.cancel(reference.name)
-    const before = await repository.assign({ name: reference.name, repository: reference.repository, tags: undefined }, source.digest)
-    if (before === undefined) throw NotFound('image', source.name)
+    const before = await attempts.replace({ reference }, async () => {
+      const digests = await repository.assign({ name: reference.name, repository: reference.repository, tags: undefined }, source.digest)
+      if (digests === undefined) throw NotFound('image', source.name)
+      return digests
+    })
     await contents.collect(before)
     events.emit('image.changed', { name: reference.name, status: 'ready' })
     return await this.get(reference.name)
@@ -204,10 +206,11 @@ export class Images implements ImageService, ImageSources {
     const { attempts, repository } = this.#deps
     const reference = localReference(path, { tag })
     // what was pushed before under this name is no longer wanted
-    await attempts.cancel(reference.name)
-    await repository.beginAttempt({ name: reference.name, repository: reference.repository, tags: undefined })
-    const alias = aliasOf(host, path, tag)
-    if (alias !== undefined && alias !== reference.name) await repository.addAlias(alias, reference.name)
+    await attempts.replace({ reference, pushed: true }, async () => {
+      await repository.beginAttempt({ name: reference.name, repository: reference.repository, tags: undefined })
+      const alias = aliasOf(host, path, tag)
+      if (alias !== undefined && alias !== reference.name) await repository.addAlias(alias, reference.name)
+    })
     attempts.begin({ reference, background: true, pushed: true })
   }
 
