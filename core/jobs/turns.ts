@@ -3,6 +3,8 @@
 interface Entry {
   readonly start: () => void
   hasBegun: boolean
+  /** in whose turn it has begun */
+  caller?: string
 }
 
 /** A place in the line. */
@@ -17,12 +19,17 @@ export interface Turn {
 
 export class Turns {
   readonly #atATime: number
+  readonly #mostOfOne: number
   #running = 0
+  /** how much of it goes on for each caller */
+  readonly #runningOf = new Map<string, number>()
   /** the entries of each caller; a caller that had its turn goes to the end */
   readonly #lines = new Map<string, Set<Entry>>()
 
-  constructor (atATime: number) {
+  /** @param mostOfOne how much may go on for one caller; absent: as much as for all of them */
+  constructor (atATime: number, mostOfOne = atATime) {
     this.#atATime = atATime
+    this.#mostOfOne = mostOfOne
   }
 
   ask (caller: string): Turn {
@@ -42,7 +49,7 @@ export class Turns {
     const end = (): void => {
       if (isEnded) return
       isEnded = true
-      if (entry.hasBegun) this.#running--
+      if (entry.caller !== undefined) this.#count(entry.caller, -1)
       for (const each of callers) this.#leave(each, entry)
       this.#next()
     }
@@ -54,7 +61,6 @@ export class Turns {
     while (this.#running < this.#atATime) {
       const found = this.#first()
       if (found === undefined) return
-      this.#running++
       found.hasBegun = true
       found.start()
     }
@@ -63,9 +69,12 @@ export class Turns {
   /** The first entry of the caller whose turn it is; the caller goes to the end. */
   #first (): Entry | undefined {
     for (const [caller, line] of [...this.#lines]) {
+      if ((this.#runningOf.get(caller) ?? 0) >= this.#mostOfOne) continue
       for (const entry of line) {
         line.delete(entry)
         if (entry.hasBegun) continue
+        entry.caller = caller
+        this.#count(caller, 1)
         this.#lines.delete(caller)
         if (line.size > 0) this.#lines.set(caller, line)
         return entry
@@ -73,6 +82,13 @@ export class Turns {
       this.#lines.delete(caller)
     }
     return undefined
+  }
+
+  #count (caller: string, change: 1 | -1): void {
+    this.#running += change
+    const running = (this.#runningOf.get(caller) ?? 0) + change
+    if (running > 0) this.#runningOf.set(caller, running)
+    else this.#runningOf.delete(caller)
   }
 
   #leave (caller: string, entry: Entry): void {

@@ -2,6 +2,7 @@
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import { Turns } from '../../core/jobs/turns.ts'
 import { VolumeFiles } from './files.ts'
 import { manifest, type VolumesConfig, type Deps } from './manifest.ts'
 import { createVolumeMetrics } from './metrics.ts'
@@ -22,6 +23,8 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
     resources: deps.resources,
     files: new VolumeFiles(volumePaths(dataDir), commands),
     repository: new VolumeRepository(database, hostId, deps.journal),
+    // Of the three by default, two are those of one key, as many as it had before a turn was kept for others.
+    turns: new Turns(config.archiveConcurrency, Math.max(1, config.archiveConcurrency - 1)),
     archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),
     locks: createLocks(),
     later: new Set(),

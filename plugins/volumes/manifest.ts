@@ -8,7 +8,7 @@ import { VolumeDamaged, VolumeInUse } from './errors.ts'
 export const VolumesConfig = Type.Object({
   maxSize: Size('1024GB', 'Largest volume; it takes only the space that is written'),
   maxArchiveEntries: Type.Integer({ minimum: 1, default: 500_000, description: 'Most files, folders and links of an archive that a volume is made of' }),
-  archiveConcurrency: Type.Integer({ minimum: 1, maximum: 64, default: 2, description: 'Archives that are unpacked at a time; others wait' })
+  archiveConcurrency: Type.Integer({ minimum: 1, maximum: 64, default: 3, description: 'Archives that are unpacked at a time, those of one key in all but one of these turns; others wait' })
 }, { additionalProperties: false })
 
 export type VolumesConfig = Static<typeof VolumesConfig>

@@ -66,7 +66,7 @@ function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
       }
     }, async (request, reply) => {
       try {
-        return reply.code(201).send(volumeView(await volumes.createFromArchive(wantedOf(request.query), request.raw)))
+        return reply.code(201).send(volumeView(await volumes.createFromArchive(wantedOf(request.query), request.raw, request.principal)))
       } finally {
         // The rest of a refused archive is read and dropped, so that its sender can read the answer.
         request.raw.resume()

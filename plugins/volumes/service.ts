@@ -2,6 +2,8 @@
 import type { Readable } from 'node:stream'
 import { createId } from '@paralleldrive/cuid2'
 import type { JobQueue } from '../../core/contracts/services.ts'
+import type { Owner } from '../../core/jobs/shares.ts'
+import type { Turns } from '../../core/jobs/turns.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
 import { needsRecovery } from '../../core/library/ext4.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
@@ -23,7 +25,9 @@ export interface VolumesOptions extends MakeContext {
   readonly metrics: VolumeMetrics
   readonly maxSizeGb: number
   readonly maxArchiveEntries: number
-  /** the queue in which archives wait for their turn */
+  /** in which archives wait, by key: a sender may take very long, so those of one key never have all turns */
+  readonly turns: Turns
+  /** what is unpacked now */
   readonly archives: JobQueue
 }
 
@@ -68,13 +72,19 @@ export class Volumes implements VolumeService {
     await this.#createEmpty({ id, status: 'creating', name, sizeGb, tags: {}, createdAt: Date.now(), generation: 0, owner })
   }
 
-  async createFromArchive (wanted: WantedVolume, archive: Readable): Promise<VolumeWithAttachments> {
-    const { archives, maxArchiveEntries, metrics } = this.#options
+  async createFromArchive (wanted: WantedVolume, archive: Readable, owner: Owner): Promise<VolumeWithAttachments> {
+    const { turns, archives, maxArchiveEntries, metrics } = this.#options
     const record = this.#recordFor(wanted)
     // The sender waits by itself, since nothing is read before its turn. Each job has a new name: two requests with the same id would be one job otherwise.
     const limits = { sizeGb: record.sizeGb, maxEntries: maxArchiveEntries }
-    const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
-    return { ...made, attachments: [] }
+    const turn = turns.ask(owner?.id ?? '')
+    try {
+      await turn.begun
+      const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
+      return { ...made, attachments: [] }
+    } finally {
+      turn.end()
+    }
   }
 
   /** The volumes of callers. @throws invalid_request */

@@ -5,8 +5,8 @@ import { Turns } from '../../../core/jobs/turns.ts'
 
 interface Asked { readonly name: string, end (): void, joinedBy (caller: string): void }
 
-function line (atATime: number): { ask (caller: string, name: string): Asked, begun: string[] } {
-  const turns = new Turns(atATime)
+function line (atATime: number, mostOfOne?: number): { ask (caller: string, name: string): Asked, begun: string[] } {
+  const turns = new Turns(atATime, mostOfOne)
   const begun: string[] = []
   return {
     begun,
@@ -46,4 +46,24 @@ t.test('who asks for one thing waits for at most one of those who ask for many',
   second?.end()
   await turn()
   t.same(begun.slice(0, 4).toSorted(), ['another', 'greedy 0', 'greedy 1', 'modest'].toSorted())
+})
+
+t.test('one caller never has all turns when that was agreed, and has its next one when one of its own ends', async (t) => {
+  const { ask, begun } = line(3, 2)
+  const mine = ['1', '2', '3', '4'].map((name) => ask('greedy', name))
+  await turn()
+  t.same(begun, ['1', '2'])
+  const other = ask('modest', 'other')
+  await turn()
+  t.same(begun, ['1', '2', 'other'], 'the last place was left for it')
+  other.end()
+  await turn()
+  t.equal(begun.length, 3)
+  mine[0]?.end()
+  await turn()
+  t.same(begun, ['1', '2', 'other', '3'])
+  mine[2]?.end()
+  mine[1]?.end()
+  await turn()
+  t.same(begun, ['1', '2', 'other', '3', '4'])
 })

@@ -43,6 +43,18 @@ t.test('a sender that goes away while it waits for its turn leaves the turn to t
   t.match(await app.upload(ARCHIVE, 'name=second&size_gb=1'), { status: 201 }, 'nothing keeps the name')
 })
 
+t.test('slow senders of one key keep nobody else from a turn', async (t) => {
+  const app = await startWithVolumes(t, { listen: true })
+  const slow = ['first', 'second', 'third', 'fourth'].map((name) => send(app, name))
+  t.teardown(() => { for (const call of slow) call.destroy() })
+  for (const call of slow) call.write(ARCHIVE.subarray(0, 20))
+  const unpacked = async (): Promise<number> => (await app.files()).filter((name) => name.startsWith('unpacking/')).length
+  await eventually('two have their turn', async () => await unpacked() === 2)
+  const key = String((await app.call('POST', '/keys', { name: 'other', scopes: ['volume:write'] })).body['key'])
+  t.match(await app.upload(ARCHIVE, 'name=other&size_gb=1', { authorization: `Bearer ${key}` }), { status: 201 })
+  t.equal(await unpacked(), 2, 'the others of the slow key still wait')
+})
+
 t.test('a sender that sends nothing is not waited for without end, and one that is only slow is', async (t) => {
   const pace = { patienceMs: 300, bytesPerSecond: 100 }
   const silent = new PassThrough()
