@@ -22,6 +22,8 @@ export class HostRules {
   #asked = 0
   #done = 0
   #link: string | undefined
+  /** whether rules of an earlier server may still be there */
+  #hasOld = false
   /** the rules that exist */
   #ports: readonly Direct[] = []
   /** guests to whom rules led whose connections are not ended yet */
@@ -52,7 +54,7 @@ export class HostRules {
       if (hostSide !== undefined) {
         // A server that has published nothing since its start reads and makes nothing.
         if (ports.length > 0 || this.#link !== undefined) await this.#replace(hostSide, ports)
-      } else if (this.#ports.length > 0 || this.#cut.size > 0) {
+      } else if (this.#hasOld || this.#ports.length > 0 || this.#cut.size > 0) {
         // Guests may have others' addresses by the time that it is in order.
         await this.#removeAll(ports)
       }
@@ -60,13 +62,13 @@ export class HostRules {
     })
   }
 
-  /** At the start: removes or renews what an earlier server has left. */
+  /** At the start: removes or renews what an earlier server has left. @throws when that could not be done: it is behind, then */
   async takeOver (): Promise<void> {
-    const { hostLink, hostSide } = this.#options.network
+    const { hostLink } = this.#options.network
     if (hostLink === undefined) return
     this.#link = hostLink
-    if (hostSide === undefined) await this.#removeAll([])
-    else await this.apply()
+    this.#hasOld = true
+    await this.apply()
   }
 
   async #replace (side: HostSide, ports: readonly Direct[]): Promise<void> {
@@ -88,6 +90,7 @@ export class HostRules {
   async #exchange (ports: readonly Direct[], wanted: readonly Direct[]): Promise<void> {
     for (const port of this.#ports) if (!wanted.some((now) => isSame(now, port))) this.#cut.add(port.ip)
     this.#ports = ports
+    this.#hasOld = false
     for (const ip of this.#cut) {
       if (!wanted.some((port) => port.ip === ip)) await endConnections(this.#options.commands, ip)
       this.#cut.delete(ip)

@@ -68,12 +68,12 @@ export class Ports {
   async adopted (): Promise<void> {
     const ids = new Set(this.#held.all().map(({ port }) => port.instanceId))
     for (const id of ids) {
-      if (this.#host?.find(id).state === 'Running') this.#awake.add(id)
-      await this.#setInbound(id)
+      if (this.#isAwake(id)) this.#awake.add(id)
+      await this.#trySetInbound(id)
     }
     await this.#held.listenAgain()
-    await this.#rules.takeOver()
     this.#tending = setInterval(() => { this.#tended = this.#tend() }, TEND_INTERVAL_MS).unref()
+    await this.#rules.takeOver()
   }
 
   /** Ends the listeners; rules stay, as VMs do. */
@@ -191,9 +191,7 @@ export class Ports {
   /** What could not be had or set when it was due. Never rejects. */
   async #tend (): Promise<void> {
     await this.#held.listenAgain()
-    for (const id of this.#unset) {
-      await this.#setInbound(id).catch((error: unknown) => { this.#options.log.warn({ err: error, instance: id }, 'which ports of an instance are open could not be set; it is tried again') })
-    }
+    for (const id of this.#unset) await this.#trySetInbound(id)
     if (this.#rules.isBehind) await this.#applyRules()
   }
 
@@ -231,6 +229,15 @@ export class Ports {
     } catch (error) {
       this.#unset.add(instanceId)
       throw error
+    }
+  }
+
+  /** Never rejects: `#tend` tries it again. */
+  async #trySetInbound (instanceId: string): Promise<void> {
+    try {
+      await this.#setInbound(instanceId)
+    } catch (error) {
+      this.#options.log.warn({ err: error, instance: instanceId }, 'which ports of an instance are open could not be set; it is tried again')
     }
   }
 

@@ -127,4 +127,26 @@ t.test('rules that could not be changed when it was due are behind, lead nobody 
     t.equal(await call(), 'ECONNREFUSED')
     t.notMatch(await tracked(), /src=/, 'no connection is led there any more')
   }
+
+  t.comment('a server that starts cannot set right what another has left')
+  for (const [tool, meanwhile] of [['nft', true], ['nft', false]] as const) {
+    wanted = [port(web, 8080)]
+    await rules.apply()
+    const next = new HostRules({
+      commands, dataDir: world.folder, log: pino({ level: 'silent' }), wanted: () => [],
+      network: { get hostLink () { return network.hostLink }, get hostSide () { return isInOrder ? network.hostSide : undefined } }
+    })
+    failing = tool
+    isInOrder = meanwhile
+    await t.rejects(next.takeOver(), { message: `${tool} does not work today` })
+    t.ok(next.isBehind)
+    failing = undefined
+    await next.apply()
+    isInOrder = true
+    t.notOk(next.isBehind)
+    t.equal(await call(), 'ECONNREFUSED')
+    // It is to set them anew.
+    wanted = []
+    await rules.apply()
+  }
 })
