@@ -67,10 +67,14 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv): Se
   }
 }
 
+/** A timer of Node that is set for longer ends at once. */
+const LONGEST_TIMEOUT_MS = 596 * 3_600_000
+
 function timeout (text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = durationMs(text)
   if (ms === undefined || ms === 0) throw wrongUsage(`--timeout ${text} is no duration`, 'write it like 90s, 5m or 1h30m')
+  if (ms > LONGEST_TIMEOUT_MS) throw wrongUsage(`--timeout ${text} is too long`, 'it is at most 596h')
   return ms
 }
 

@@ -1,13 +1,18 @@
 // The sections of the configuration that belong to core, with their defaults, which stand nowhere else.
 import { Type, type Static, type TSchema } from 'typebox'
+import { LONGEST_TIMER_MS } from '../jobs/longest-timer.ts'
+import { parseDuration } from '../units.ts'
 
-/** A duration as people write it, `30s` or `1h30m`; parse it with `parseDuration`. */
-export const Duration = (value: string, description: string) => Type.String({
-  default: value,
-  pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
-  rule: 'must be a duration such as 500ms, 30s or 1h30m',
-  description
-})
+const DURATION_RULE = 'must be a duration such as 500ms, 30s or 1h30m'
+const durationText = (value: string, description: string, rule: string) => Type.String({ default: value, pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', rule, description })
+
+/** A duration as people write it, `30s` or `1h30m`, which a timer can hold; parse it with `durationMs`. */
+export const Duration = (value: string, description: string) =>
+  Type.Refine(durationText(value, description, `${DURATION_RULE}, of at most 596h`), (text) => (parseDuration(text) ?? Infinity) <= LONGEST_TIMER_MS)
+
+/** A duration of any length, for what is compared with a clock: a timer that is set for it must be limited to `LONGEST_TIMER_MS`. */
+export const LongDuration = (value: string, description: string) =>
+  Type.Refine(durationText(value, description, DURATION_RULE), (text) => parseDuration(text) !== undefined)
 
 /** A size as people write it, `512MB` or `2GB`, in binary units; parse it with `parseSize`. */
 export const Size = (value: string, description: string) => Type.String({
@@ -57,7 +62,7 @@ export const ServerConfigSchema = Type.Object({
   }, closed),
   rateLimit: Type.Object({
     requests: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'requests that one key may make in that time; 0 sets no limit' }),
-    per: Duration('1m', 'that time')
+    per: LongDuration('1m', 'that time')
   }, closed),
   metrics: Type.Object({
     enabled: Type.Boolean({ default: true, description: 'whether Prometheus text is served at /metrics on a listener of its own' }),

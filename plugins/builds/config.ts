@@ -1,6 +1,6 @@
 // The settings of the plugin builds.
 import { Type, type Static } from 'typebox'
-import { Duration, Size } from '../../core/config/schema.ts'
+import { Duration, LongDuration, Size } from '../../core/config/schema.ts'
 
 export const BuildsConfig = Type.Object({
   concurrency: Type.Integer({ minimum: 1, maximum: 64, default: 2, description: 'builds at a time; others wait' }),
@@ -17,7 +17,7 @@ export const BuildsConfig = Type.Object({
   heartbeat: Duration('30s', 'after so long without anything to tell, an event stream tells that it is alive'),
   maxLog: Size('16MB', 'most output of a build that is kept'),
   keepFinished: Type.Integer({ minimum: 1, maximum: 100_000, default: 1000, description: 'builds that are over of which record and log are kept' }),
-  keep: Duration('720h', 'how long they are kept at most'),
+  keep: LongDuration('720h', 'how long they are kept at most'),
   disk: Size('10GB', 'disk of a build without a builder; it takes only the space that is written'),
   builderDisk: Size('10GB', 'cache disk of a builder that asks for no size'),
   maxBuilderDisk: Size('200GB', 'largest cache disk of a builder'),

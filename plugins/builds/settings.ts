@@ -1,6 +1,5 @@
 // The settings of builds as numbers, computed from the configuration once.
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
-import { LONGEST_TIMER_MS } from '../../core/jobs/longest-timer.ts'
 import type { BuildsConfig } from './config.ts'
 
 const MIB = 2 ** 20
@@ -48,7 +47,6 @@ export function settingsOf (config: BuildsConfig): BuildSettings {
   for (const [name, { default: value, max }] of Object.entries({ vcpus: settings.vcpus, memory: settings.memoryMb, timeout: settings.timeoutSeconds, builderDisk: settings.builderDiskGb })) {
     if (value > max) throw new Error(`plugins.builds.config.${name}: is more than its maximum`)
   }
-  if (settings.timeoutSeconds.max * 1000 > LONGEST_TIMER_MS) throw new Error('plugins.builds.config.maxTimeout: must be at most 596 hours')
   return settings
 }
 

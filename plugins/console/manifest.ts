@@ -1,10 +1,10 @@
 // What the console needs and offers, and its settings.
 import { Type } from 'typebox'
-import { Duration } from '../../core/config/schema.ts'
+import { LongDuration } from '../../core/config/schema.ts'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const ConsoleConfig = Type.Object({
-  sessionLifetime: Duration('12h', 'after so long one has to log in again, whatever one does'),
+  sessionLifetime: LongDuration('12h', 'after so long one has to log in again, whatever one does'),
   maxSessions: Type.Integer({ default: 10, minimum: 1, maximum: 1000, description: 'Sessions that one key may have at the same time; one more ends the oldest' })
 }, { additionalProperties: false })
 

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { oneOf } from '../../core/http/schemas.ts'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
-import { Duration, Size } from '../../core/config/schema.ts'
+import { Duration, LongDuration, Size } from '../../core/config/schema.ts'
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import { checkCompression } from './validate/snapshot-policy.ts'
@@ -39,14 +39,14 @@ export const InstancesConfig = Type.Object({
     maxSize: Size('8GB', 'Most disk space of all templates'),
     spares: Type.Integer({ minimum: 0, default: 1, description: 'VMs of a shape, or forks of a snapshot, that are kept ready, paused, to become the next instances of it; after a burst, as many as it would have taken. 0: none' }),
     maxSpares: Type.Integer({ minimum: 0, default: 8, description: 'The same for all together; each takes some 100 MB of memory' }),
-    spareIdle: Duration('10m', 'How long one is kept that nobody needs'),
+    spareIdle: LongDuration('10m', 'How long one is kept that nobody needs'),
     quiet: Duration('1s', 'A template is made once no VM has come up for this time, a spare VM after a tenth of it')
   }, { additionalProperties: false, default: {} }),
   hotStandby: Type.Object({
     enabled: Type.Boolean({ default: true, description: 'The VM of an instance that went to standby stays for a while, paused, so that a restore goes on with it in a fraction of the time' }),
     maxCount: Type.Integer({ minimum: 0, default: 4, description: 'Most VMs that are kept so; the one that was put to standby first goes' }),
     maxSize: Size('4GB', 'Most memory of their guests'),
-    keep: Duration('10m', 'How long one is kept')
+    keep: LongDuration('10m', 'How long one is kept')
   }, { additionalProperties: false, default: {} }),
   waking: Type.Object({
     maxWaiting: Type.Integer({ minimum: 1, maximum: 100_000, default: 1000, description: 'Most callers that wait for one instance to be awake' }),

@@ -1,6 +1,6 @@
 // What the webhooks plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
-import { Duration } from '../../core/config/schema.ts'
+import { Duration, LongDuration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const WebhooksConfig = Type.Object({
@@ -13,7 +13,7 @@ export const WebhooksConfig = Type.Object({
   timeout: Duration('10s', 'how long a receiver may take to answer'),
   retryFrom: Duration('1s', 'pause after the first failure; each further one doubles it'),
   retryAtMost: Duration('10m', 'longest pause between two attempts'),
-  retryFor: Duration('24h', 'once the pauses come to this, the webhook is dead')
+  retryFor: LongDuration('24h', 'once the pauses come to this, the webhook is dead')
 }, { additionalProperties: false })
 
 export type WebhooksConfig = Static<typeof WebhooksConfig>

@@ -93,6 +93,7 @@ t.test('what waits ends at its time with 124, and at Ctrl-C with 130 and without
   let asked = (): void => undefined
   const silent = await origin(t, () => asked())
   const late = await berth(['wait', 'web', '--url', silent.url, '--timeout', '300ms'])
+  t.match(await berth(['ps', '--url', silent.url, '--timeout', '597h']), { code: 2, out: '', error: /--timeout 597h is too long/ })
   t.match(late, { code: 124, out: '', error: /^berth: it took longer than 0\.3 s\n$/ })
   t.match(silent.seen.map(({ path }) => path), [/^\/instances\/web\/wait\?state=Stopped&timeout=\d+ms$/])
   for (const args of [['wait', 'web'], ['ps'], ['logs', '-f', 'web'], ['stop', 'web', 'db']]) {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { Type } from 'typebox'
+import { Duration, LongDuration } from '../../../core/config/schema.ts'
 import { ENVIRONMENT_OVERRIDES, type Environment } from '../../../core/config/environment.ts'
 import { ConfigError, resolveConfig, resolveCoreConfig, type ResolvedConfig } from '../../../core/config/resolve.ts'
 import { sourceOfFile, sourceOfValue } from '../../../core/config/source.ts'
@@ -78,10 +79,22 @@ t.test('every problem is reported at once, with its path, its rule and the neare
     'server.dataDir must be an absolute path without a colon, not "relative"',
     'server.lisen is not a known key; did you mean "listen"?',
     'server.metrics.enabled must be true or false, not "yes"',
-    'server.startTimeout must be a duration such as 500ms, 30s or 1h30m, not "soon"',
+    'server.startTimeout must be a duration such as 500ms, 30s or 1h30m, of at most 596h, not "soon"',
     'server.zzzzzzzzzz is not a known key',
     'serverr is not a known key; did you mean "server"?'
   ].sort())
+})
+
+t.test('a duration that is waited for and that no timer can hold is refused, and one that is compared with a clock may have any length', async (t) => {
+  const timed = definePlugin({ manifest: { id: 'timed', provides: [], requires: [], config: Type.Object({ wait: Duration('1m', ''), keep: LongDuration('1000h', '') }, { additionalProperties: false }) } })
+  const of = (drainTimeout: string, wait: string, keep: string): Promise<ResolvedConfig> => resolve({ server: { drainTimeout }, plugins: { timed: { config: { wait, keep } } } }, { plugins: [timed] })
+  const rule = 'must be a duration such as 500ms, 30s or 1h30m'
+  t.strictSame(await problemsOf(of('597h', '25h2147483647ms', `${'9'.repeat(400)}h`)), [
+    `server.drainTimeout ${rule}, of at most 596h, not "597h"`,
+    `plugins.timed.config.wait ${rule}, of at most 596h, not "25h2147483647ms"`,
+    `plugins.timed.config.keep ${rule}, not "${'9'.repeat(59)}…`
+  ])
+  t.match((await of('596h', '595h59m60s', '100000h')).config, { server: { drainTimeout: '596h' }, plugins: { timed: { config: { wait: '595h59m60s', keep: '100000h' } } } })
 })
 
 t.test('a problem in a file is reported with the line at which it stands', async (t) => {
