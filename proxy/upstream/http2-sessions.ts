@@ -1,5 +1,5 @@
 // The HTTP/2 session to an origin, and whether the origin speaks HTTP/2 at all.
-import { connect, type ClientHttp2Session } from 'node:http2'
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { endWhenGivenUp } from './given-up.ts'
@@ -11,6 +11,17 @@ const REMEMBER_MS = 10 * 60 * 1000
 // same machine waits for the window now and then (0.45 of a direct download, 0.54 with this); but the window of a stream is held here for each request whose guest does not read.
 const WINDOW_BYTES = 512 * 1024
 const CONNECTION_WINDOW_BYTES = 1024 * 1024
+
+/** What origins have said in a GOAWAY: its code, and the last of their streams that they may have processed. */
+const farewells = new WeakMap<ClientHttp2Session, { readonly code: number, readonly last: number }>()
+
+/** Whether the origin has said that it has not processed the request of a stream that is closed: it may be sent again, whatever it asks for (RFC 9113, 6.8 and 8.7). */
+export function isUnprocessed (stream: ClientHttp2Stream, session: ClientHttp2Session): boolean {
+  const farewell = farewells.get(session)
+  if (farewell !== undefined && stream.id !== undefined && stream.id > farewell.last) return true
+  // Node gives the code of a GOAWAY to all streams.
+  return stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && farewell?.code !== constants.NGHTTP2_REFUSED_STREAM
+}
 
 export class Http2Sessions {
   readonly #connect: () => Promise<Socket | TLSSocket>
@@ -62,7 +73,10 @@ function start (socket: TLSSocket): ClientHttp2Session {
   session.once('connect', () => { if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES) })
   // Streams get the error themselves; without a listener it would end the program.
   session.on('error', () => session.destroy())
-  session.on('goaway', () => session.close())
+  session.on('goaway', (code: number, last: number) => {
+    farewells.set(session, { code, last })
+    session.close()
+  })
   endWhenGivenUp(session)
   return session
 }

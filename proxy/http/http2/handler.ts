@@ -10,24 +10,40 @@ import { readStreamHead, type StreamHead } from './head.ts'
 import { Reply } from './reply.ts'
 import { forwardToHttp1 } from './to-http1.ts'
 import { forwardToHttp2 } from './to-http2.ts'
+import { Upload } from './upload.ts'
 
 export interface Http2HandlerOptions {
   readonly vm: Vm
   readonly services: Services
 }
 
+interface ForwardedRequest {
+  readonly reply: Reply
+  readonly head: StreamHead
+  readonly origin: Origin
+  readonly upload: Upload
+}
+
 export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void
 
 /** Makes the listener for new streams. */
 export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
-  async function forward (reply: Reply, head: StreamHead, origin: Origin): Promise<void> {
+  /** @param isAgain whether the origin has refused to process it before */
+  async function forward (request: ForwardedRequest, { isAgain }: { readonly isAgain: boolean }): Promise<void> {
+    const { reply, head, origin, upload } = request
     try {
       const session = await origin.http2.get()
       if (reply.ended) return
-      if (session === undefined) forwardToHttp1(reply, head, origin)
-      // The session may have ended meanwhile, because of another stream.
-      else if (session.closed || session.destroyed) reply.abort('upstream_failed')
-      else forwardToHttp2(reply, head, session)
+      const again = (): void => {
+        upload.hold()
+        void forward(request, { isAgain: true })
+      }
+      if (upload.begun && (session === undefined || !upload.isRepeatable)) reply.abort('upstream_failed')
+      else if (session === undefined) forwardToHttp1(reply, head, origin)
+      else if (!session.closed && !session.destroyed) forwardToHttp2({ reply, head, upload, again: isAgain ? undefined : again }, session)
+      // The session has ended meanwhile, because of another stream or by the origin's GOAWAY.
+      else if (isAgain) reply.abort('upstream_failed')
+      else void forward(request, { isAgain: true })
     } catch (error) {
       if (error instanceof Refusal) reply.exchange.abort(reasonOf(error))
       else reply.exchange.fault(error)
@@ -45,7 +61,7 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
       if (typeof head === 'string') return reply.abort(head)
       if (typeof origin === 'string') return reply.abort(origin)
       exchange.expectedBytes = head.contentLength ?? 0
-      void forward(reply, head, origin)
+      void forward({ reply, head, origin, upload: new Upload(stream, exchange) }, { isAgain: false })
     })
   }
 

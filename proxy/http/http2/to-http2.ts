@@ -2,13 +2,23 @@
 import { constants, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2'
 import { requestTrailers } from '../../gate/request-fields.ts'
 import { hasNoBody } from '../../gate/status.ts'
-import { passUp } from '../pass-up.ts'
+import { isUnprocessed } from '../../upstream/http2-sessions.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines, toObject } from './headers.ts'
 import type { Reply } from './reply.ts'
+import type { Upload } from './upload.ts'
+
+export interface Http2Request {
+  readonly reply: Reply
+  readonly head: StreamHead
+  readonly upload: Upload
+  /** Is called instead of a refusal when the origin has not processed the request; undefined: it was sent again already. */
+  readonly again: (() => void) | undefined
+}
 
 /** Sends the request on. The policy is read in the turn in which the header is written. */
-export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientHttp2Session): void {
+export function forwardToHttp2 (request: Http2Request, session: ClientHttp2Session): void {
+  const { reply, head } = request
   const { stream: guest, exchange } = reply
   const rules = exchange.readPolicy()
   if (rules === undefined) return
@@ -19,8 +29,8 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
   const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
   exchange.headerWritten(session)
   reply.far = outgoing
-  receive(reply, outgoing, session)
-  if (!endStream) sendBody(reply, outgoing)
+  receive(request, outgoing, session)
+  if (!endStream) sendBody(request, outgoing)
 }
 
 function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
@@ -28,11 +38,12 @@ function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
   return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
 }
 
-function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp2Session): void {
+function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2Stream, session: ClientHttp2Session): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   outgoing.on('response', exchange.listener((headers: { ':status'?: number, 'content-length'?: string }, flags: number, raw: string[] = []) => {
     if (reply.ended || guest.headersSent) return outgoing.close(constants.NGHTTP2_CANCEL)
+    upload.forget()
     const status = headers[':status'] ?? 0
     const last = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
     const empty = hasNoBody(exchange.subject.method, status)
@@ -47,7 +58,8 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream, session: ClientHttp
   outgoing.on('error', () => {})
   outgoing.on('close', exchange.listener(() => {
     if (reply.ended || exchange.finished) return
-    if (!guest.headersSent) reply.abort('upstream_failed')
+    if (!guest.headersSent && again !== undefined && upload.isRepeatable && isUnprocessed(outgoing, session)) again()
+    else if (!guest.headersSent) reply.abort('upstream_failed')
     else if (!guest.writableEnded) reply.reset(isReset(outgoing, session) ? outgoing.rstCode : constants.NGHTTP2_INTERNAL_ERROR)
   }))
 }
@@ -62,16 +74,14 @@ function isReset (outgoing: ClientHttp2Stream, session: ClientHttp2Session): boo
   return outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !session.closed && !session.destroyed
 }
 
-function sendBody (reply: Reply, outgoing: ClientHttp2Stream): void {
-  const { stream: guest, exchange } = reply
-  let trailers: readonly string[] = []
-  guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+function sendBody ({ reply, upload }: Http2Request, outgoing: ClientHttp2Stream): void {
+  const { exchange } = reply
   // Empty trailers end the stream with an empty frame.
   outgoing.on('wantTrailers', exchange.listener(() => {
-    const lines = requestTrailers(trailers, exchange.rules)
+    const lines = requestTrailers(upload.trailers, exchange.rules)
     const headers = lines === undefined ? undefined : toObject(lines)
     if (headers === undefined) reply.abort('bad_request')
     else if (!outgoing.closed && !outgoing.destroyed) outgoing.sendTrailers(headers)
   }))
-  passUp(exchange, guest, outgoing, () => outgoing.end())
+  upload.sendTo(outgoing)
 }
