@@ -261,11 +261,20 @@ export class QemuVm implements Vm {
     if (this.#state.status === 'gone') return
     this.#qmp?.close()
     // Not the agent's stream: the guest's last output may still be in it.
-    if (!this.#released && this.#folder.mark() === this.#folderMark) this.#folder.remove()
+    if (!this.#released) this.#removeFolder()
     this.#set({ status: 'gone' })
     this.#resolveEnded()
     this.#listeners.clear()
     this.#pause.end()
+  }
+
+  /** Its VM is gone, also when that fails: the next launch tries it again. */
+  #removeFolder (): void {
+    try {
+      if (this.#folder.mark() === this.#folderMark) this.#folder.remove()
+    } catch (error) {
+      this.#options.onError(error)
+    }
   }
 
   #set (state: VmState): void {

@@ -1,6 +1,7 @@
 // The folder `<vm>/<driver>`: the working folder of one VMM, with its sockets and the links to its files. Only this folder belongs to the VMM's user, so that a VMM
 // that a guest controls cannot replace files that the server reads.
-import { rmSync, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { chown, mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { hasCode } from '../../errors/system-code.ts'
@@ -10,6 +11,11 @@ import { readIdentity } from '../../process/identity.ts'
 import { connectUnix, NotASocket } from '../../process/unix-socket.ts'
 import type { VmSpec } from '../hypervisor.ts'
 
+/** behind the name of a folder that could not be removed, and before a text that nobody knows */
+const ASIDE = '.left-'
+/** A folder that cannot be removed at each of so many ends will not be at the next one. */
+const MOST_ASIDE = 16
+
 export interface RunFolder {
   readonly path: string
   /** where the VMM makes its sockets and writes its files: this folder, or one in it that is the VMM's root */
@@ -18,7 +24,10 @@ export interface RunFolder {
   make (identity: VmSpec['identity']): Promise<void>
   /** Makes a link to a file, in place of what has that name. The VMM opens files by names that are the same in all clones, and the links say which files they are. */
   link (name: string, target: string): Promise<void>
-  /** Synchronous, so that it cannot collide with the next launch in the same folder: it is done before anyone hears that the VM is gone. */
+  /**
+   * Synchronous, so that it cannot collide with the next launch in the same folder: it is done before anyone hears that the VM is gone. What cannot be removed now
+   * (it is a mount of somebody's, or the disk fails) gets another name, and each later removal tries it again.
+   */
   remove (): void
   /** Removes the folder of a VMM that has ended, unless another VMM, which listens on the socket, has been started there since. */
   removeStale (socket: string): Promise<void>
@@ -45,7 +54,14 @@ export function runFolder (directory: string, driver: string, word: string, { be
   const room = jail?.isUsed === true && root !== undefined ? root : path
   const remove = (): void => {
     for (const name of beside) rmSync(join(directory, name), { force: true })
-    rmSync(path, { recursive: true, force: true })
+    const aside = removeAside(directory, `${driver}${ASIDE}`)
+    try {
+      rmSync(path, { recursive: true, force: true })
+    } catch (error) {
+      if (aside >= MOST_ASIDE) throw error
+      // Otherwise it would keep the VM from its next start.
+      renameSync(path, `${path}${ASIDE}${randomUUID()}`)
+    }
   }
   return {
     path,
@@ -83,6 +99,19 @@ export function runFolder (directory: string, driver: string, word: string, { be
       remove()
     }
   }
+}
+
+/** Removes folders that could not be removed before. Returns how many still cannot be. */
+function removeAside (directory: string, prefix: string): number {
+  const names = statSync(directory, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(directory).filter((name) => name.startsWith(prefix))
+  return names.filter((name) => {
+    try {
+      rmSync(join(directory, name), { recursive: true, force: true })
+      return false
+    } catch {
+      return true
+    }
+  }).length
 }
 
 /** The folders on the way from one into another, without the first. */
