@@ -150,7 +150,10 @@ export interface MemoryImage {
 export interface CaptureFiles {
   /** absolute; must not exist */
   readonly statePath: string
-  /** absolute; must not exist, unless `copyAhead` has made it. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored for others */
+  /**
+   * absolute; must not exist, unless `copyAhead` has made it. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored for others. A driver may write to this name with `.changes` behind it meanwhile:
+   * whoever finds a capture that was cut off removes both.
+   */
   readonly memoryPath?: string
   /**
    * absolute; must not exist. For a VM that has a `VmImaging.memoryBase`: only what differs from that is written, and the image says so (`changes`). With a `memoryPath` beside it the driver writes all of the
@@ -172,7 +175,7 @@ export interface VmImaging {
   copyAhead? (memoryPath: string): Promise<void>
   /** Resolves when no processor of the guest runs and its finished disk writes are on disk. No effect on a paused VM. */
   pause (): Promise<void>
-  /** Resolves when the guest runs again. No effect on a running VM. */
+  /** Resolves when the guest runs again. No effect on a running VM. What a capture that was cut off has left with the VMM is removed. */
   resume (): Promise<void>
   /**
    * Pauses the VM and saves it; it stays paused, and its files agree with one another and with its disks until `resume`. After that, either

@@ -51,7 +51,11 @@ export function createRestImaging (options: RestCaptureOptions, how: RestCapture
     memoryFile: undefined,
     status: async () => (await ask())?.status,
     pause: () => set('paused'),
-    resume: () => set('running'),
+    async resume () {
+      await set('running')
+      // After a server that was killed during a capture these may be as large as the guest's memory. What is not removed goes before the next capture, or with the VM's folder.
+      await how.clear().catch(() => {})
+    },
     async save (_before, files, signal) {
       await set('paused')
       return await save(options, how, files, signal)

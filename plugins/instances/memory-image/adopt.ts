@@ -5,7 +5,7 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type Remains, type StoredImage } from './files.ts'
+import { dropCaptured, dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type Remains, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -98,7 +98,10 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
 /** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to start. Removes what these have left once its guest is awake. */
 export async function goOn (context: Context, instance: LiveInstance, vm: Vm, session: GuestSession): Promise<void> {
   const paths = pathsIn(context, instance.id)
-  if (await hasUnfinishedImage(paths) || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
+  const isCutOff = await hasUnfinishedImage(paths)
+  if (isCutOff || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
+  // The file may be as large as the guest's memory, and the next standby may be far away.
+  if (isCutOff && vm.imaging !== undefined && vm.imaging.memoryFile === undefined) await dropCaptured(paths)
   dropWhenAwake(context, instance, session)
 }
 

@@ -205,10 +205,16 @@ export async function dropKept (paths: InstancePaths): Promise<void> {
   for (const path of Object.values(paths.kept)) await removeTree(path)
 }
 
+/** Removes what a capture has written, or had begun to write, of memory that a VM keeps in no file. */
+export async function dropCaptured (paths: InstancePaths): Promise<void> {
+  // The second is what QEMU makes the first of (`CaptureFiles.memoryPath`).
+  for (const path of [paths.memory, `${paths.memory}.changes`]) await removeTree(path)
+}
+
 /** Removes memory and image of an instance that neither has a VM nor needs them any more. */
 export async function dropMemory (paths: InstancePaths): Promise<void> {
   await dropImage(paths)
-  await removeTree(paths.memory)
+  await dropCaptured(paths)
   await removeTree(paths.base.folder)
 }
 

@@ -1,6 +1,5 @@
 // Puts an instance in standby: its guest is put to sleep, its VM captured as a memory image, its VMM ended or kept. Killed between any two steps, the next start of
 // the server wakes the guest again as long as the image is not whole, and finishes the standby once it is.
-import { rm } from 'node:fs/promises'
 import type { VmImaging } from '../../../core/library/hypervisor.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { bootId } from '../../../core/process/identity.ts'
@@ -10,7 +9,7 @@ import { namingFullDisk } from '../host/disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../folder/files.ts'
 import { isKeepable, keep } from '../hot-standby/keep.ts'
-import { beginImage, changesPath, completeImage, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
+import { beginImage, changesPath, completeImage, dropCaptured, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
 import { savesChanges } from '../memory-image/sharing.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -49,7 +48,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
       session.hush()
       undo.add(() => { session.speak() })
     }
-    if (imaging.memoryFile === undefined) await rm(paths.memory, { force: true })
+    if (imaging.memoryFile === undefined) await dropCaptured(paths)
     const mayStayOnBase = imaging.memoryBase !== undefined && savesChanges(context, instance.record.spec, wanted)
     const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory, ...mayStayOnBase ? { changesPath: changesPath(paths, 'making') } : {} })
     const onBase = image.changes === true ? { changes: true } : undefined

@@ -1,13 +1,13 @@
 // The server dies between any two steps of a standby or restore: the next one finds the data folder, and the VM, as they were at that moment.
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { crashAt, until } from './crash.ts'
 import { ScriptedHost, type ImagingStep } from './scripted.ts'
 
-async function running (t: Test): Promise<TestApp & { id: string }> {
-  const app = await startApp(t, { host: new ScriptedHost() })
+async function running (t: Test, options: StartOptions = {}): Promise<TestApp & { id: string }> {
+  const app = await startApp(t, { host: new ScriptedHost(), ...options })
   const id = await app.make('web')
   await app.waitFor('web', 'Running')
   return { ...app, id }
@@ -36,6 +36,25 @@ for (const [step, state] of standbys) {
     t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
     t.match(await after.call('POST', '/instances/web/stop'), { status: 200, body: { state: 'Stopped' } })
     t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  })
+}
+
+for (const step of ['capture', 'captured'] as const) {
+  t.test(`of a standby that was cut off at "${step}", the next server removes what was written of memory that its VM keeps in no file`, async (t) => {
+    const config = { memoryFiles: false }
+    const before = await running(t, { config })
+    const folder = (app: TestApp): string => join(app.dataDir, 'instances', before.id)
+    const memory = async (app: TestApp): Promise<string[]> => (await readdir(folder(app))).filter((name) => name.startsWith('memory'))
+    t.same(await memory(before), [])
+    const after = await crashAt(t, before, step, async () => await before.call('POST', '/instances/web/standby'), async (t, options) => {
+      // As QEMU leaves it beside the memory.
+      await writeFile(join(options.dataDir ?? '', 'instances', before.id, 'memory.changes'), '')
+      return await startApp(t, { ...options, config })
+    })
+    await after.waitFor('web', 'Running')
+    await until(async () => (await memory(after)).length === 0)
+    t.match(await after.call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby' } })
+    t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
   })
 }
 

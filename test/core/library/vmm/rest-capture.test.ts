@@ -79,3 +79,31 @@ await t.test('a VM that is paused by two callers at once is paused once, and the
   for (const call of [imaging.pause, imaging.resume]) await Promise.all([call(), call()])
   t.equal(status, 'running')
 })
+
+await t.test('what a server that was killed during a capture has left with the VMM goes as its VM goes on', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-capture-'))
+  t.teardown(async () => { await rm(folder, { recursive: true }) })
+  const written = join(folder, 'written')
+  await writeFile(written, 'half of the memory')
+  let status: 'paused' | 'running' = 'paused'
+  let whenCleared: string | undefined
+  const imaging = createRestImaging({
+    vm: { refresh: async () => {} },
+    handle: makeHandle({ driver: 'test', process: { pid: 1, startTicks: '1', bootId: '1' }, directory: folder, vmmVersion: '1', image: { key: '', shape: {}, vcpus: 1, memoryBytes: 1 } }),
+    commands: createHostCommands(),
+    ask: async () => await Promise.resolve({ status })
+  }, {
+    imageVersion: 1,
+    set: async (wanted) => { status = wanted },
+    async clear () {
+      whenCleared = status
+      await rm(written, { force: true })
+    },
+    write: async () => {},
+    takeState: async () => {},
+    memory: written
+  })
+  await imaging.resume()
+  t.equal(whenCleared, 'running', 'its guest does not wait for it')
+  t.notOk(existsSync(written))
+})
