@@ -147,8 +147,9 @@ export interface ExecSession {
    * started is a result (126 or 127, with `error`).
    */
   readonly result: Promise<ExecResult>
-  resize (rows: number, cols: number): void
-  signal (signal: number): void
+  /** Like `signal`, resolves when a further one may be sent: the guest reads what it is sent, or the command has ended. Never rejects. */
+  resize (rows: number, cols: number): Promise<void>
+  signal (signal: number): Promise<void>
   /** Kills the command and all of its process group. */
   cancel (): void
 }

@@ -4,7 +4,7 @@ import { guestRefused } from '../errors.ts'
 import { FieldReader } from './fields.ts'
 import { encodeCredit, encodeFrame, FrameType } from './frames.ts'
 import { decodeRefusal, encodeControl, type Control } from './messages.ts'
-import type { Outbox } from './outbox.ts'
+import type { Outbox, Sender } from './outbox.ts'
 import { ReceiveStream } from './receive-stream.ts'
 import { SendStream } from './send-stream.ts'
 import { ProtocolViolation } from './violation.ts'
@@ -36,6 +36,8 @@ export class Channel<T> implements OpenChannel {
   readonly #spec: ChannelSpec<T>
   readonly #outbox: Outbox
   readonly #outputs = new Map<number, ReceiveStream>()
+  /** callers of `controlInTurn` that wait */
+  readonly #turns = new Set<Sender>()
   #settle: { resolve (value: T): void, reject (error: Error): void }
   #open = true
   #begun: boolean
@@ -67,6 +69,29 @@ export class Channel<T> implements OpenChannel {
     if (this.#open) this.#outbox.send(encodeFrame(FrameType.control, this.id, 0, encodeControl(control)))
   }
 
+  /** The same, for a caller that may have any number of them. Resolves when the next one may be sent, or the channel has ended. */
+  async controlInTurn (control: Control): Promise<void> {
+    this.control(control)
+    if (!this.#open || this.#outbox.ready) return
+    await new Promise<void>((resolve) => {
+      const turn: Sender = {
+        pump: () => {
+          this.#turns.delete(turn)
+          resolve()
+        }
+      }
+      this.#turns.add(turn)
+      this.#outbox.wait(turn)
+    })
+  }
+
+  #endTurns (): void {
+    for (const turn of this.#turns) {
+      this.#outbox.forget(turn)
+      turn.pump()
+    }
+  }
+
   data (stream: number, piece: Buffer): void {
     if (!this.#begun && stream === 1 && piece.length === 0) {
       this.#begun = true
@@ -93,6 +118,7 @@ export class Channel<T> implements OpenChannel {
     const outcome = this.#decode(new FieldReader(payload))
     if (outcome.refusal === undefined) this.#expectBegun()
     this.#open = false
+    this.#endTurns()
     for (const output of this.#outputs.values()) output.finish()
     if (outcome.refusal === undefined) {
       this.input.discard()
@@ -107,6 +133,7 @@ export class Channel<T> implements OpenChannel {
   abandon (error: BerthError): void {
     if (!this.#open) return
     this.#open = false
+    this.#endTurns()
     this.#settle.reject(error)
     this.input.destroy(error)
     for (const output of this.#outputs.values()) output.destroy(error)

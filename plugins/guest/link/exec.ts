@@ -10,8 +10,8 @@ export function execSession (channel: Channel<ExecResult>): ExecSession {
     stdout,
     stderr,
     result: resultAfter(channel, [stdout, stderr]),
-    resize: (rows, cols) => { channel.control({ op: 'resize', rows, cols }) },
-    signal: (signal) => { channel.control({ op: 'signal', signal }) },
+    resize: async (rows, cols) => { await channel.controlInTurn({ op: 'resize', rows, cols }) },
+    signal: async (signal) => { await channel.controlInTurn({ op: 'signal', signal }) },
     cancel: () => { channel.control({ op: 'cancel' }) }
   }
 }

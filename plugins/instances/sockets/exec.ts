@@ -136,7 +136,7 @@ class Exec {
       if (message === undefined) return
       const control = this.#controlIn(message)
       if (control === undefined) await this.#write(message.data)
-      else this.#obey(control)
+      else await this.#obey(control)
     }
   }
 
@@ -150,9 +150,10 @@ class Exec {
     return resize === undefined ? undefined : { resize }
   }
 
-  #obey ({ resize, signal, stdin }: ExecControl): void {
-    if (resize !== undefined) this.#session.resize(resize.rows, resize.cols)
-    if (signal !== undefined) this.#session.signal(signalNumber(signal))
+  /** Returns when the guest takes more: the client waits meanwhile, as it does with its input. */
+  async #obey ({ resize, signal, stdin }: ExecControl): Promise<void> {
+    if (resize !== undefined) await this.#session.resize(resize.rows, resize.cols)
+    if (signal !== undefined) await this.#session.signal(signalNumber(signal))
     if (stdin !== undefined) this.#session.stdin.end()
   }
 

@@ -4,6 +4,8 @@ import type { RawData, WebSocket } from 'ws'
 export interface Message { readonly data: Buffer, readonly binary: boolean }
 
 const PAUSE_ABOVE_BYTES = 512 * 1024
+/** what a message takes beside its content, of which it may have none */
+const MESSAGE_BYTES = 256
 const WAIT_ABOVE_BYTES = 512 * 1024
 // Without traffic a dead client would never be noticed, and its command would run for ever.
 const PING_MS = 15_000
@@ -61,7 +63,7 @@ export class MessageStream {
     }
     const message = this.#queue.shift()
     if (message === undefined) return undefined
-    this.#queuedBytes -= message.data.length
+    this.#queuedBytes -= message.data.length + MESSAGE_BYTES
     if (this.#paused && this.#queuedBytes <= PAUSE_ABOVE_BYTES / 2) this.#resume()
     return message
   }
@@ -121,7 +123,7 @@ export class MessageStream {
   #push (message: Message): void {
     if (this.#closing) return
     this.#queue.push(message)
-    this.#queuedBytes += message.data.length
+    this.#queuedBytes += message.data.length + MESSAGE_BYTES
     if (!this.#paused && this.#queuedBytes > PAUSE_ABOVE_BYTES) {
       this.#paused = true
       this.#socket.pause()

@@ -70,7 +70,7 @@ t.test('a VM from boot to power-off', { timeout: 900_000 }, async (t) => {
 
   await t.test('exec: signals, cancelling, and a terminal', async (t) => {
     const killed = link.exec({ argv: ['/bin/sleep', '60'] })
-    killed.signal(15)
+    await killed.signal(15)
     t.match(await killed.result, { exitCode: 143, signal: 15 })
     const cancelled = link.exec({ argv: ['/bin/sh', '-c', 'sleep 77 & sleep 78'] })
     cancelled.cancel()
@@ -78,7 +78,7 @@ t.test('a VM from boot to power-off', { timeout: 900_000 }, async (t) => {
     t.equal(await output(link, { argv: ['/bin/sh', '-c', 'cat /proc/[0-9]*/cmdline | busybox tr "\\0" " " | busybox grep -c "sleep 7[78]" || true'] }), '0\n')
     const terminal = link.exec({ argv: ['/bin/sh', '-c', 'stty size; read x; stty size'], tty: { rows: 10, cols: 20 } })
     const shown = text(terminal.stdout)
-    terminal.resize(33, 44)
+    await terminal.resize(33, 44)
     terminal.stdin.write('\n')
     t.match(await shown, /33 44/)
     t.match(await terminal.result, { exitCode: 0 })

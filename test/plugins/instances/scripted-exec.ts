@@ -17,8 +17,19 @@ export class ScriptedExec implements ExecSession {
     this.result.catch(() => {})
   }
 
-  resize (rows: number, cols: number): void { this.sizes.push([rows, cols]) }
-  signal (signal: number): void { this.signals.push(signal) }
+  /** what the guest takes its time for; undefined: it takes all at once */
+  taking: Promise<void> | undefined
+
+  async resize (rows: number, cols: number): Promise<void> {
+    this.sizes.push([rows, cols])
+    await this.taking
+  }
+
+  async signal (signal: number): Promise<void> {
+    this.signals.push(signal)
+    await this.taking
+  }
+
   cancel (): void {
     this.cancelled = true
     this.end({ exitCode: 137, signal: 9 })

@@ -202,8 +202,8 @@ t.test('exec carries input, both outputs and the result', async (t) => {
   session.stdin.end('a\nb\n')
   t.equal((await guest.seen((one) => one.type === 3)).payload.toString(), 'a\nb\n')
   await guest.seen((one) => one.type === 4 && one.stream === 0)
-  session.resize(30, 100)
-  session.signal(2)
+  await session.resize(30, 100)
+  await session.signal(2)
   session.cancel()
   const controls = ['resize', 'signal', 'cancel']
   for (const op of controls) t.ok(await guest.seen((one) => one.type === 6 && readField(one.payload, 1)?.toString() === op), op)

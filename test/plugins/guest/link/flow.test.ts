@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import { StreamLink } from '../../../../plugins/guest/link/link.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
 const WINDOW = 262_144
@@ -54,6 +55,28 @@ t.test('credit comes back exactly as bytes are read', async (t) => {
   }
   t.ok(allowed >= WINDOW / 2 && allowed <= WINDOW, `${allowed} left`)
   guest.link.close()
+})
+
+t.test('who sends any number of signals and sizes waits for a guest that does not read, and the link stays', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'] })
+  await guest.opened('exec')
+  guest.end.pause()
+  const most = 1_000_000
+  let sent = 0
+  const send = async (): Promise<void> => { while (sent < most) await (sent++ % 2 === 0 ? session.signal(10) : session.resize(10, 20)) }
+  const sending = send()
+  await new Promise((resolve) => { setTimeout(resolve, 1000) })
+  const before = sent
+  t.ok(before < most)
+  t.ok(guest.hostEnd.writableLength < 1_048_576, `${guest.hostEnd.writableLength} bytes wait`)
+  guest.end.resume()
+  await eventually('it goes on', () => sent > before)
+  guest.end.pause()
+  await new Promise((resolve) => { setTimeout(resolve, 100) })
+  sent = most
+  guest.link.close()
+  await sending
 })
 
 t.test('a stream whose reader goes away is drained, so that its command can end', async (t) => {

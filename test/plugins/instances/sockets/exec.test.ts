@@ -216,6 +216,25 @@ t.test('a guest that does not read holds the client back', async (t) => {
   client.socket.terminate()
 })
 
+t.test('a guest that takes no signals and sizes holds the client back, and one that takes them again gets each', async (t) => {
+  const app = await running(t)
+  const client = await open(app, { command: ['sleep'], control: true })
+  const session = await client.session
+  let take = (): void => {}
+  session.taking = new Promise((resolve) => { take = resolve })
+  const count = 40_000
+  for (let sent = 0; sent < count; sent++) client.socket.send(`{"signal":10${' '.repeat(1000)}}`)
+  await until(() => client.socket.bufferedAmount > 0 && session.signals.length === 1)
+  await new Promise((resolve) => { setTimeout(resolve, 300) })
+  t.equal(session.signals.length, 1)
+  t.ok(client.socket.bufferedAmount > 0, 'some wait at the client')
+  session.taking = undefined
+  take()
+  await until(() => session.signals.length === count)
+  session.end({ exitCode: 0, signal: 0 })
+  t.equal(await client.closed, 1000)
+})
+
 t.test('an instance that is not Running refuses before the upgrade, one without an agent too, and so does a wrong key', async (t) => {
   const app = await running(t)
   await app.make('bare', { skip_guest_agent: true })

@@ -14,7 +14,7 @@ const PING_MS = 250
 const A_WHILE_MS = 6 * PING_MS
 
 /** A server's side of a socket, and a client that answers no ping. */
-async function pair (t: Test): Promise<{ readonly messages: MessageStream, readonly client: WebSocket }> {
+async function pair (t: Test): Promise<{ readonly messages: MessageStream, readonly client: WebSocket, readonly socket: WebSocket }> {
   const server = createServer()
   const sockets = new WebSocketServer({ server })
   server.listen(0, '127.0.0.1')
@@ -31,7 +31,7 @@ async function pair (t: Test): Promise<{ readonly messages: MessageStream, reado
     server.close()
     await once(server, 'close')
   })
-  return { messages: new MessageStream(socket, PING_MS), client }
+  return { messages: new MessageStream(socket, PING_MS), client, socket }
 }
 
 t.test('a client that neither sends nor answers is gone', async (t) => {
@@ -60,4 +60,13 @@ t.test('a client that does not read what it is sent is there as long as its conn
   client.resume()
   await sent
   t.notOk(messages.closed.aborted)
+})
+
+t.test('a client that sends messages without content is held back by their number', async (t) => {
+  const { messages, client, socket } = await pair(t)
+  const count = 10_000
+  for (let sent = 0; sent < count; sent++) client.send(Buffer.alloc(0))
+  await until(() => socket.isPaused)
+  for (let taken = 0; taken < count; taken++) if (await messages.next() === undefined) return t.fail('one is lost')
+  t.notOk(socket.isPaused)
 })
