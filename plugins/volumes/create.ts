@@ -13,7 +13,6 @@ import { unpack, type UnpackLimits } from './archive/unpack.ts'
 import { DiskFull, VolumeExists, VolumeNameTaken } from './errors.ts'
 import { GIB, type VolumeRecord } from './record.ts'
 import { remove, removeLater, type RemoveContext } from './remove.ts'
-import type { VolumeRepository } from './repository.ts'
 
 export interface MakeContext extends RemoveContext {
   readonly log: Logger
@@ -64,7 +63,7 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
     undo.add(async () => { await remove(context, record) })
     await resources?.claim(roomOf(record))
     const sizeGb = await fill(undo)
-    await complete(repository, record.id, sizeGb, undo)
+    await complete(context, record, sizeGb, undo)
     undo.drop()
     // A volume from an archive may be smaller than was asked for, and a smaller claim is never refused.
     if (sizeGb !== record.sizeGb) await resources?.claim(roomOf({ ...record, sizeGb }))
@@ -80,16 +79,18 @@ export function roomOf ({ id, name, sizeGb }: VolumeRecord): ResourceClaim {
   return { kind: 'volume', id, name, active: false, vcpus: 0, memoryBytes: 0, diskBytes: sizeGb * GIB, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
 }
 
-async function complete (repository: VolumeRepository, id: string, sizeGb: number, undo: Undo): Promise<void> {
+async function complete (context: MakeContext, record: VolumeRecord, sizeGb: number, undo: Undo): Promise<void> {
+  const { repository } = context
   try {
-    await repository.complete(id, sizeGb)
+    await repository.complete(record.id, sizeGb)
   } catch (error) {
     // The row may have been stored all the same, so the disk stays unless it is certain that nobody can find the volume.
     try {
-      await repository.abandon(id)
+      await repository.abandon(record.id)
     } catch (failure) {
       undo.drop()
-      throw new AggregateError([error, failure], `volume ${id} could be neither stored nor given up; the next start of the server decides`)
+      removeLater(context, record)
+      throw new AggregateError([error, failure], `volume ${record.id} could be neither stored nor given up; that is decided when its row can be read`)
     }
     throw error
   }

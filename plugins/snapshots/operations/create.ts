@@ -50,7 +50,7 @@ async function make (context: Context, source: InstanceFacts, record: SnapshotRe
   const content = { copy, ...await files.measure(id, kind) }
   // From the moment at which it is listed, others may read or delete it.
   return await locks.hold(id, async () => {
-    await complete(context, id, content, undo)
+    await complete(context, record, content, undo)
     if (record.compressionState === 'compressing') compressor.begin(id)
     return { ...record, status: 'ready', diskBytes: content.diskBytes, memoryBytes: content.memoryBytes }
   })
@@ -61,20 +61,28 @@ async function giveUp (context: Context, record: SnapshotRecord): Promise<void> 
   await nowOrLater(async () => { await finishRemoval(context, record) }, () => { giveUpLater(context, record) })
 }
 
-function giveUpLater (context: Context, record: SnapshotRecord): void {
-  void untilDone(async () => { await finishRemoval(context, record) }, context.closing.signal)
+/** Also when nobody knows what its row says: a snapshot that is whole stays. */
+function giveUpLater (context: Context, { id }: SnapshotRecord): void {
+  const { repository, compressor, closing } = context
+  void untilDone(async () => {
+    const record = await repository.find(id)
+    if (record !== undefined && record.status !== 'ready') await finishRemoval(context, record)
+    else if (record?.compressionState === 'compressing') compressor.begin(id)
+  }, closing.signal)
 }
 
-async function complete ({ repository }: Context, id: string, content: SnapshotContent, undo: Undo): Promise<void> {
+async function complete (context: Context, record: SnapshotRecord, content: SnapshotContent, undo: Undo): Promise<void> {
+  const { repository } = context
   try {
-    await repository.complete(id, content)
+    await repository.complete(record.id, content)
   } catch (error) {
     // The row may have been stored all the same, so the files stay unless it is certain that nobody can find the snapshot.
     try {
-      await repository.abandon(id)
+      await repository.abandon(record.id)
     } catch (failure) {
       undo.drop()
-      throw new AggregateError([error, failure], `snapshot ${id} could be neither stored nor given up; the next start of the server decides`)
+      giveUpLater(context, record)
+      throw new AggregateError([error, failure], `snapshot ${record.id} could be neither stored nor given up; that is decided when its row can be read`)
     }
     throw error
   }
