@@ -1,6 +1,7 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import { sideBySide } from '../../../core/jobs/side-by-side.ts'
 import { laterOnce } from '../../../core/jobs/until-done.ts'
 import { endProcess } from '../../../core/process/end.ts'
@@ -16,8 +17,9 @@ import { instancesFolder } from '../folder/paths.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
 import { adoptStandby, finishStandby, goOn, takenImage, withTaker } from '../memory-image/adopt.ts'
+import { doLater } from '../parts/later.ts'
 import { attach } from './attach.ts'
-import { removeRemains } from './delete.ts'
+import { endOrphansOf, removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
 
 /** What a few processors and a disk can do at once; with more, the others only wait. */
@@ -43,7 +45,7 @@ export async function adoptAll (context: Context): Promise<void> {
   await retainParts(context, records)
   const results = await sideBySide(records, AT_ONCE, async (record) => {
     if (record.status === 'active') await adopt(context, record, { remains: remains.get(record.id), fault: faults.get(record.id) })
-    else await finishRemoval(context, record, faults.get(record.id))
+    else await nowOrLater(async () => { await finishRemoval(context, record, faults.get(record.id)) }, () => { finishRemovalLater(context, record) })
   })
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
@@ -76,7 +78,7 @@ async function endOrphans (records: readonly InstanceRecord[], folder: string, f
 }
 
 async function finishRemoval (context: Context, record: InstanceRecord, fault: unknown): Promise<void> {
-  // Its VMM still has its files. The next start tries again.
+  // Its VMM still has its files.
   if (fault !== undefined) throw fault
   if (record.handle !== null) {
     const vm = await vmOf(context, record.handle)
@@ -86,6 +88,14 @@ async function finishRemoval (context: Context, record: InstanceRecord, fault: u
   }
   await removeRemains(context, record)
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
+}
+
+/** Its row has a name and a user that nobody else can have meanwhile. */
+function finishRemovalLater (context: Context, record: InstanceRecord): void {
+  doLater(context, 'half-made', record.id, async () => {
+    await endOrphansOf(context, record.id)
+    await finishRemoval(context, record, undefined)
+  })
 }
 
 interface Found {

@@ -44,7 +44,8 @@ async function removeNow (context: Context, instance: LiveInstance, graceMs: num
   context.events.emit('instance.deleted', { id: instance.id })
 }
 
-async function endOrphansOf ({ dataDir }: Context, id: string): Promise<void> {
+/** Ends what runs in an instance's folder, whether a row names it or not. */
+export async function endOrphansOf ({ dataDir }: Context, id: string): Promise<void> {
   const processes = await processesByFolder(instancesFolder(dataDir))
   await Promise.all((processes.get(id) ?? []).map(endProcess))
 }

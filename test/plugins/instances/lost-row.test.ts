@@ -1,10 +1,13 @@
-// A create whose row was stored or not, as the database went away: it is no instance, and its name is free again without a restart.
+// Rows of what is no instance: a create whose row was stored or not as the database went away, or a delete that was cut off. Its name is free again without a restart.
+import { join } from 'node:path'
 import type { Knex } from 'knex'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startApp, type TestApp } from './app.ts'
+import { startApp, temporaryData, type TestApp } from './app.ts'
+import { openDatabase } from './database.ts'
+import { ScriptedHost } from './scripted.ts'
 
 /** What becomes of each of the next transactions; those after the last one are done. */
 type Fate = 'done' | 'answer lost' | 'not done'
@@ -47,5 +50,24 @@ t.test('a create that cannot be taken back, as the database is away, is taken ba
   go('done', 'not done', 'not done')
   t.equal((await call('POST', '/instances', BODY)).status, 500)
   host.launchError = undefined
+  await eventually('its name is free', async () => (await call('POST', '/instances', BODY)).status === 201, { limitMs: 30_000 })
+})
+
+t.test('what is left of an instance and cannot be removed as the server starts is removed later', async (t) => {
+  const dataDir = join(await temporaryData(t), 'data')
+  const host = new ScriptedHost()
+  const before = await startApp(t, { dataDir, host })
+  const id = await before.make('web')
+  await before.waitFor('web', 'Running')
+  await before.app.stop()
+  const database = await openDatabase(dataDir)
+  t.teardown(async () => { await database.destroy() })
+  await database('instances_instances').where({ id }).update({ status: 'deleting' })
+
+  await database.raw("create trigger kept before delete on instances_instances begin select raise(fail, 'not today'); end")
+  const { call } = await startApp(t, { dataDir, host })
+  t.equal((await call('GET', '/instances/web')).status, 404)
+  t.same(await database('instances_instances').where({ id }).select('status'), [{ status: 'deleting' }])
+  await database.raw('drop trigger kept')
   await eventually('its name is free', async () => (await call('POST', '/instances', BODY)).status === 201, { limitMs: 30_000 })
 })
