@@ -33,9 +33,9 @@ export async function environmentOf (pid: number): Promise<ReadonlyMap<string, s
   }))
 }
 
-/** Path of its working folder, as the kernel reports it: a removed folder has ` (deleted)` at its end. Of a process in a jail it is the path outside. */
+/** Path of its working folder, as the kernel reports it: a removed folder has ` (deleted)` at its end. Of a process in a jail it is the path outside. Undefined also for one deeper than a path can be long. */
 export async function folderOf (pid: number): Promise<string | undefined> {
-  const [folder, top] = await Promise.all(['cwd', 'root'].map(async (name) => await unlessGone(readlink(`/proc/${pid}/${name}`))))
+  const [folder, top] = await Promise.all(['cwd', 'root'].map(async (name) => await unlessGone(readlink(`/proc/${pid}/${name}`), 'ENAMETOOLONG')))
   // Only the root of another mount namespace has no path of its own.
   if (folder === undefined || top !== '/' || await isSameFile(`/proc/${pid}/root`, '/')) return folder
   const root = await unlessGone(rootOf(pid))
@@ -78,12 +78,12 @@ async function isSameFile (path: string, other: string): Promise<boolean> {
   return one !== undefined && two !== undefined && one.ino === two.ino && one.dev === two.dev
 }
 
-async function unlessGone<T> (read: Promise<T>): Promise<T | undefined> {
+async function unlessGone<T> (read: Promise<T>, ...alsoCodes: readonly string[]): Promise<T | undefined> {
   try {
     return await read
   } catch (error) {
     // EINVAL: it is ending, and has no mounts any more
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'EINVAL')) return undefined
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'EINVAL', ...alsoCodes)) return undefined
     throw error
   }
 }
