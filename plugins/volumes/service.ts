@@ -9,6 +9,7 @@ import { needsRecovery } from '../../core/library/ext4.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import type { VolumeClaim, VolumeFacts, VolumeService, VolumeUsage, VolumeUser } from '../instances/volumes/contract.ts'
 import { createEmpty, createFromArchive, roomOf, type MakeContext } from './create.ts'
 import { VolumeDamaged } from './errors.ts'
@@ -73,13 +74,13 @@ export class Volumes implements VolumeService {
   }
 
   async createFromArchive (wanted: WantedVolume, archive: Readable, owner: Owner): Promise<VolumeWithAttachments> {
-    const { turns, archives, maxArchiveEntries, metrics } = this.#options
+    const { turns, archives, maxArchiveEntries, metrics, closing } = this.#options
     const record = this.#recordFor(wanted)
     // The sender waits by itself, since nothing is read before its turn. Each job has a new name: two requests with the same id would be one job otherwise.
     const limits = { sizeGb: record.sizeGb, maxEntries: maxArchiveEntries }
     const turn = turns.ask(owner?.id ?? '')
     try {
-      await turn.begun
+      await unlessAborted(closing.signal, turn.begun)
       const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
       return { ...made, attachments: [] }
     } finally {

@@ -83,6 +83,7 @@ t.test('an image whose push was noted in part becomes ready all the same', async
   failOnce(t, ImagesRepository.prototype, 'addAlias', { done: false })
   await pushLayout(layout, `${app.host}/pushed:1`, { username: 'any', password: KEY }).catch(() => undefined)
   await become(app, 'pushed:1', 'ready')
+  t.match((await app.request('GET', '/images/pushed:1')).body, { status: 'ready' })
 })
 
 t.test('a pull whose failure cannot be stored at first has failed all the same', async (t) => {
@@ -100,4 +101,5 @@ t.test('a pull whose failure cannot be stored at first has failed all the same',
   }
   await app.request('POST', '/images', { name })
   await become(app, name, 'failed')
+  t.notOk(isAway, 'the first attempt to store it failed')
 })
