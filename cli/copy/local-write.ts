@@ -10,7 +10,13 @@ import type { Entry } from './entry.ts'
 
 /** Writes them at `target`; the folder above it must exist. */
 export async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
-  for await (const entry of entries) await writeEntry(target, entry)
+  let isWhole = false
+  for await (const entry of entries) {
+    // Below a link at the target itself everything would go where it leads to.
+    if (isWhole) throw new Failure(`${target} is no folder, and something in it is copied`)
+    await writeEntry(target, entry)
+    isWhole = entry.path === '' && entry.kind !== 'folder'
+  }
 }
 
 async function writeEntry (target: string, { path, kind, mode, mtime, target: link = '', content }: Entry): Promise<void> {
@@ -57,7 +63,14 @@ async function requireNoLinkAbove (target: string, path: string): Promise<void> 
 }
 
 function leadsOut (path: string, link: string): boolean {
-  if (link === '' || link.startsWith('/')) return true
+  if (link === '' || link.startsWith('/') || goesUpAgain(link)) return true
   const end = posix.normalize(posix.join(posix.dirname(path), link))
   return end === '..' || end.startsWith('../')
+}
+
+/** Whether `..` comes after a name. Such a name may be a link, too, and then `..` is not the folder that the text says. */
+function goesUpAgain (link: string): boolean {
+  const parts = link.split('/')
+  const name = parts.findIndex((part) => !['', '.', '..'].includes(part))
+  return name >= 0 && parts.includes('..', name)
 }

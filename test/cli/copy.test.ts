@@ -37,6 +37,22 @@ t.test('what a hostile instance sends stays below the target', async (t) => {
   t.equal(await readFile(join(folder, 'outside'), 'utf8'), 'kept')
 })
 
+t.test('below a link at the target itself nothing is written, wherever it leads to', async (t) => {
+  const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
+  const target = join(folder, 'src')
+  await t.rejects(writeLocally(target, given({ kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) })), /is no folder/)
+  t.equal(await readFile(join(folder, '.ssh/authorized_keys'), 'utf8'), 'mine')
+})
+
+t.test('links of an instance do not lead out through one another', async (t) => {
+  const folder = t.testdir({ outside: 'kept', target: {} })
+  const target = join(folder, 'target')
+  await t.rejects(writeLocally(target, given({ path: 'here', kind: 'link', target: '.' }, { path: 'l', kind: 'link', target: 'here/../outside' })), /leads out of what is copied/)
+  t.strictSame(await readdir(target), ['here'])
+  await writeLocally(target, given({ path: 'a', kind: 'folder' }, { path: 'a/l', kind: 'link', target: './../here' }))
+  t.equal(await readlink(join(target, 'a/l')), './../here', 'those that go up first are as they were')
+})
+
 t.test('a copy that is cut off leaves what was there before, and no half file', async (t) => {
   const target = t.testdir({ f: 'before' })
   const cutOff = (): Readable => Readable.from((async function * () {
