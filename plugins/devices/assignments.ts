@@ -149,8 +149,11 @@ export class Assignments implements Gpus {
     const functions = await assignable(sysfs, device)
     await loadVfio(sysfs, commands, pciAddress)
     for (const { address, driver } of functions) {
-      // A function that somebody else has given to vfio-pci stays there when the device is released.
-      if (driver === VFIO_DRIVER) continue
+      if (driver === VFIO_DRIVER) {
+        // It may be left from an instance that could not give it back: that duty goes with it, or the next start would take it from this one. One that somebody else has given to vfio-pci has no binding, and stays there.
+        await repository.moveBinding(address, instanceId)
+        continue
+      }
       await repository.addBinding({ pciAddress: address, instanceId, driver: driver ?? null })
       await bindVfio(sysfs, address)
     }

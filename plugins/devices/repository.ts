@@ -136,6 +136,11 @@ export class DeviceRepository {
     await this.#database<BindingRow>(BINDINGS).insert(row).onConflict(['host_id', 'pci_address']).merge(['instance_id'])
   }
 
+  /** Does nothing when there is none. */
+  async moveBinding (pciAddress: string, instanceId: string): Promise<void> {
+    await this.#bindings().where({ pci_address: pciAddress }).update({ instance_id: instanceId })
+  }
+
   async removeBinding (pciAddress: string): Promise<void> {
     await this.#bindings().where({ pci_address: pciAddress }).delete()
   }

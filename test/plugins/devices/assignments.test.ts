@@ -180,6 +180,25 @@ t.test('a native driver that does not take its device back is tried again at the
   t.match(await after.device('card'), { bound_to_vfio: false })
 })
 
+t.test('a device that could not be given back and has another instance by now is left to that by the next start', async (t) => {
+  const app = await withCards(t)
+  const { dataDir, host, devices } = app
+  await app.make('web', { devices: ['card'] })
+  devices.onWrite = (path) => { if (path.endsWith('driver_override')) throw new Error('EIO') }
+  t.equal((await app.call('DELETE', '/instances/web')).status, 204)
+  devices.onWrite = undefined
+  const id = await app.make('next', { devices: ['card'] })
+  await app.waitFor('next', 'Running')
+  const writes: string[] = []
+  devices.onWrite = (path) => { writes.push(path) }
+  await app.app.stop()
+  const after = await startWithDevices(t, devices, { dataDir, host })
+  t.match(await after.device('card'), { attached_to: id, bound_to_vfio: true })
+  t.same(writes, [], 'nobody writes to a device that a VM has')
+  t.equal((await after.call('DELETE', '/instances/next')).status, 204)
+  t.same(await drivers(after), NATIVE, 'it goes back to the driver that it had before the first one')
+})
+
 t.test('a device that was at vfio-pci before stays there, and one without a driver goes back to none', async (t) => {
   const app = await startWithDevices(t, [
     { address: CARD, ids: '8086:10d3', group: 2, driver: 'vfio-pci' },
