@@ -10,17 +10,25 @@ export interface PostingThread extends Exporter {
   close (): Promise<void>
 }
 
+/** The exporter may try again until its time is over, and that attempt may take as long, and the thread begins first; what takes longer is an answer that goes on coming without an end, for which the exporter would wait. */
+const LONGEST_POST = { times: 2, andMs: 5000 }
+const ENDED = 'the thread that posts has ended'
+
 /** One batch at a time. The thread begins with the first one, and again with the next one after it has ended by itself. */
 export function createPostingThread (options: ExporterOptions): PostingThread {
   let worker: Worker | undefined
+  /** why the thread has ended, if it has */
+  let end = ENDED
   let waiting: ((reason: string | undefined) => void) | undefined
+  let late: NodeJS.Timeout | undefined
   const answer = (reason: string | undefined): void => {
+    clearTimeout(late)
     const done = waiting
     waiting = undefined
     done?.(reason)
   }
   const start = (): Worker => {
-    let end = 'the thread that posts has ended'
+    end = ENDED
     const started = new Worker(new URL('posting-thread.js', import.meta.url), { workerData: options })
     started.unref()
     started.on('message', ({ reason }: Posted) => { answer(reason) })
@@ -37,6 +45,10 @@ export function createPostingThread (options: ExporterOptions): PostingThread {
       waiting = done
       worker ??= start()
       worker.postMessage(batch, [batch.messages.buffer, batch.singles.rows.buffer])
+      late = setTimeout(() => {
+        end = 'its answer does not end'
+        void worker?.terminate()
+      }, options.timeoutMs * LONGEST_POST.times + LONGEST_POST.andMs).unref()
     },
     async close () {
       await worker?.terminate()

@@ -33,3 +33,21 @@ t.test('a batch whose thread ends before the collector has answered is told as l
   await thread.close()
   t.equal(await posted, 'the thread that posts has ended')
 })
+
+t.test('a batch whose answer comes drop by drop without an end is told as lost, and the next one is posted', async (t) => {
+  let connections = 0
+  const endpoint = await startPeer(t, (socket) => {
+    const isFirst = ++connections === 1
+    socket.once('data', () => {
+      if (!isFirst) return socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      const timer = setInterval(() => { socket.write('1\r\nx\r\n') }, 50)
+      socket.once('close', () => { clearInterval(timer) })
+    })
+  })
+  const thread = createPostingThread({ source, endpoint, headers: {}, timeoutMs: 200 })
+  t.teardown(async () => { await thread.close() })
+  const limit = new Promise<string>((resolve) => { setTimeout(resolve, 20_000, 'nothing was told').unref() })
+  t.equal(await Promise.race([postOne(thread, 'one'), limit]), 'its answer does not end')
+  t.equal(await Promise.race([postOne(thread, 'two'), limit]), undefined)
+})
