@@ -43,6 +43,7 @@ export async function install (options: InstallOptions): Promise<boolean> {
   await checkServerConfig(root)
   const undo = createUndo()
   try {
+    await takeProgramBack(root)
     const before = await readRecord(root)
     const steps: Steps = { isReloaded: false, restarted: [], newestCopy: 0 }
     // Added first, so that it runs last: when the old files are back.
@@ -59,6 +60,12 @@ export async function install (options: InstallOptions): Promise<boolean> {
     for (const failure of await undo.run()) say(`and that failed too: ${failure instanceof Error ? failure.message : String(failure)}`)
     throw error
   }
+}
+
+/** An installation that was killed may have moved the program away, and put nothing in its place: with it would go the record of what is outside of it. */
+async function takeProgramBack (root: string): Promise<void> {
+  const target = join(root, PROGRAM)
+  if (!await isThere(target) && await isThere(asideOf(target))) await rename(asideOf(target), target)
 }
 
 async function placeAll (options: InstallOptions, before: InstallRecord | undefined, undo: Undo): Promise<Changes> {
@@ -89,7 +96,7 @@ async function writeConfigs (root: string, configs: readonly PlacedFile[], undo:
   return written
 }
 
-/** @returns whether it differs from the one before */
+/** @returns whether it differs from the one before; also when an installation that was killed had placed it, since nothing may have been restarted since */
 async function placeProgram ({ root, node, say }: InstallOptions, record: InstallRecord, undo: Undo): Promise<boolean> {
   const target = join(root, PROGRAM)
   const stage = `${target}.berth-new`
@@ -98,7 +105,7 @@ async function placeProgram ({ root, node, say }: InstallOptions, record: Instal
   await stageProgram(stage, node, record)
   if (await isThere(target) && isSameTree(stage, target)) {
     await rm(stage, { recursive: true })
-    return false
+    return await isThere(asideOf(target))
   }
   await setAside(target, undo)
   await rename(stage, target)

@@ -6,10 +6,10 @@ import { isThere } from '../../core/fs/is-there.ts'
 import type { Undo } from '../../core/undo.ts'
 import type { PlacedFile } from './files.ts'
 
-/** Puts a file in its place, unless an equal one is there. @returns whether something changed */
+/** Puts a file in its place, unless an equal one is there. @returns whether something changed, or was changed by an installation that did not get to its end */
 export async function placeFile (root: string, file: PlacedFile, undo: Undo): Promise<boolean> {
   const target = join(root, file.path)
-  if (await isInPlace(target, file)) return false
+  if (await isInPlace(target, file)) return await isThere(asideOf(target))
   const fresh = `${target}.berth-new`
   await rm(fresh, { force: true })
   undo.add(async () => { await rm(fresh, { force: true }) })
