@@ -3,6 +3,7 @@ import { createApi, type Api } from './api/client.ts'
 import { findTarget } from './connection/target.ts'
 import { Failure, failureLine, Interrupted, wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
+import { clean } from './output/clean.ts'
 import { formatOf, formatted, type Format } from './output/format.ts'
 import { createProgress, type Progress } from './output/progress.ts'
 import { createStyle, type Style } from './output/style.ts'
@@ -31,7 +32,7 @@ export interface Session {
   print (value: unknown, rows?: { readonly headings: readonly string[], readonly rows: readonly (readonly string[])[] }): Promise<void>
   /** Prints a failure that does not end the command. */
   complain (failure: Failure): void
-  /** One line to standard error, unless -q. */
+  /** One line to standard error, unless -q; what others chose in it is made harmless. */
   say (text: string): void
 }
 
@@ -59,11 +60,11 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv): Se
         const text = await formatted(value, format)
         // For an empty list nothing is printed: a script would take an empty line for a name.
         if (!(Array.isArray(value) && value.length === 0 && text === '')) line(text)
-      } else if (rows === undefined) line(JSON.stringify(value, undefined, 2))
+      } else if (rows === undefined) line(await formatted(value, 'json'))
       else for (const text of table(rows.headings, rows.rows, process.stdout.isTTY ? process.stdout.columns : undefined)) line(text)
     },
     complain: (failure) => { process.stderr.write(`${failureLine(failure)}\n`) },
-    say: (text) => { if (!quiet) process.stderr.write(`${text}\n`) }
+    say: (text) => { if (!quiet) process.stderr.write(`${clean(text)}\n`) }
   }
 }
 

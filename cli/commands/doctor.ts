@@ -15,7 +15,7 @@ export const run: Run = async (session, input) => {
   else {
     for (const { subject, verdict, found, remedy } of findings) {
       if (session.quiet && verdict === 'ok') continue
-      session.line(`${session.style(COLOURS[verdict], verdict.padEnd(8))} ${subject.padEnd(WIDTH)} ${clean(found)}`)
+      session.line(`${session.style(COLOURS[verdict], verdict.padEnd(8))} ${clean(subject).padEnd(WIDTH)} ${clean(found)}`)
       if (remedy !== undefined) session.line(`${' '.repeat(9 + WIDTH)} → ${clean(remedy)}`)
     }
   }

@@ -1,6 +1,6 @@
 // `berth host log`
 import { events } from '../api/sse.ts'
-import { clean } from '../output/clean.ts'
+import { clean, cleanJson } from '../output/clean.ts'
 import { writeAll } from '../output/write.ts'
 import type { Run } from '../spec.ts'
 import type { HostLog, HostLogLine } from '../views.ts'
@@ -16,7 +16,7 @@ export const run: Run = async (session, input) => {
   }
   for await (const { event, data } of events(await api.stream('GET', '/host/log/stream', { query }), api.target)) {
     if (event === 'missed') session.say(`lines that came too fast are missing: ${(JSON.parse(data) as { readonly lines: number }).lines}`)
-    else await writeAll(process.stdout, session.format === 'table' ? `${textOf(JSON.parse(data))}\n` : `${data}\n`)
+    else await writeAll(process.stdout, session.format === 'table' ? `${textOf(JSON.parse(data))}\n` : `${cleanJson(data)}\n`)
   }
   return 0
 }

@@ -1,6 +1,7 @@
 // `berth ingress log`
 import { events } from '../api/sse.ts'
 import { path } from '../api/path.ts'
+import { clean, cleanJson } from '../output/clean.ts'
 import { size } from '../output/values.ts'
 import { writeAll } from '../output/write.ts'
 import type { Run } from '../spec.ts'
@@ -19,7 +20,7 @@ export const run: Run = async (session, input) => {
   const shown = new Set(entries.map((entry) => JSON.stringify(entry)))
   for await (const { data } of events(stream, api.target)) {
     if (shown.delete(data)) continue
-    await writeAll(process.stdout, session.format === 'table' ? `${rowOf(JSON.parse(data)).join('  ')}\n` : `${data}\n`)
+    await writeAll(process.stdout, session.format === 'table' ? `${clean(rowOf(JSON.parse(data)).join('  '))}\n` : `${cleanJson(data)}\n`)
   }
   return 0
 }

@@ -7,6 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import { executeHere } from '../exec/on-this-terminal.ts'
 import { Failure, wrongUsage } from '../failure.ts'
 import { printMade } from '../output/made.ts'
+import { clean } from '../output/clean.ts'
 import { writeAll } from '../output/write.ts'
 import { pullImage } from '../pull.ts'
 import type { Session } from '../session.ts'
@@ -53,7 +54,7 @@ async function followed (api: Api, { id }: Instance): Promise<number> {
   const ended = await api.call<Instance>('GET', path`/instances/${id}`)
   if (ended.state !== 'Stopped') throw new Failure(`${ended.name} is ${ended.state}; its output is at an end here`, { exitCode: EXIT.berthFailed, hint: `berth logs -f ${ended.name} goes on with it` })
   if (ended.exit_code == null) throw new Failure(`${ended.name} ended without an exit code${ended.exit_message == null ? '' : `: ${ended.exit_message}`}`, { exitCode: EXIT.berthFailed })
-  if (ended.exit_code !== 0 && ended.exit_message != null) process.stderr.write(`berth: ${ended.name}: ${ended.exit_message}\n`)
+  if (ended.exit_code !== 0 && ended.exit_message != null) process.stderr.write(`${clean(`berth: ${ended.name}: ${ended.exit_message}`)}\n`)
   return ended.exit_code
 }
 

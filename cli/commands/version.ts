@@ -1,6 +1,7 @@
 // `berth version`: of this command, and of the server if there is one.
 import { version } from '../../core/version.ts'
 import { Failure } from '../failure.ts'
+import { clean } from '../output/clean.ts'
 import type { Run } from '../spec.ts'
 import type { Capabilities } from '../views.ts'
 
@@ -12,7 +13,7 @@ export const run: Run = async (session) => {
   if (session.format !== 'table') await session.print({ client: version, server })
   else {
     session.line(`command  ${version}`)
-    session.line('error' in server ? `server   - (${server.error})` : `server   ${server.version}, API ${server.api_version}, at ${server.url}`)
+    session.line(clean('error' in server ? `server   - (${server.error})` : `server   ${server.version}, API ${server.api_version}, at ${server.url}`))
   }
   return 0
 }

@@ -1,4 +1,5 @@
 // `berth whoami`
+import { clean } from '../output/clean.ts'
 import type { Run } from '../spec.ts'
 import type { Whoami } from '../views.ts'
 
@@ -7,9 +8,9 @@ export const run: Run = async (session) => {
   const who = await api.call<Whoami>('GET', '/whoami')
   if (session.format !== 'table') await session.print(who)
   else {
-    session.line(`${who.name} at ${api.target.url.origin}`)
-    session.line(`scopes   ${who.scopes.join(', ')}`)
-    if (who.expires_at !== null) session.line(`until    ${who.expires_at}`)
+    session.line(clean(`${who.name} at ${api.target.url.origin}`))
+    session.line(clean(`scopes   ${who.scopes.join(', ')}`))
+    if (who.expires_at !== null) session.line(clean(`until    ${who.expires_at}`))
   }
   return 0
 }

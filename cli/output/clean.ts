@@ -7,3 +7,13 @@ export function clean (text: string): string {
     return code === 10 ? '\\n' : code === 9 ? '\\t' : `\\u${code.toString(16).padStart(4, '0')}`
   })
 }
+
+/** The same for JSON, which stays the same JSON: outside of its texts it has no such character but the ends of lines. */
+export function cleanJson (json: string): string {
+  return json.split('\n').map(clean).join('\n')
+}
+
+/** The same for YAML as `yaml` writes it: texts with these characters are in double quotes. Those that change the direction of text may be in plain ones, and stay. */
+export function cleanYaml (yaml: string): string {
+  return yaml.replace(/[\u007f-\u009f]/g, clean)
+}

@@ -1,6 +1,6 @@
 // Answers as a table for people, or as JSON, JSON lines, YAML or a template for programs.
 import { wrongUsage } from '../failure.ts'
-import { clean } from './clean.ts'
+import { clean, cleanJson, cleanYaml } from './clean.ts'
 
 export const FORMATS = ['table', 'json', 'jsonl', 'yaml'] as const
 
@@ -21,10 +21,10 @@ export function formatOf (text: string | undefined, json: boolean): Format {
 
 /** The text of a value in a format for programs. In JSON lines and templates, a list gives one line for each item. */
 export async function formatted (value: unknown, format: Exclude<Format, 'table'>): Promise<string> {
-  if (format === 'json') return JSON.stringify(value, undefined, 2)
-  if (format === 'yaml') return (await import('yaml')).stringify(value).trimEnd()
+  if (format === 'json') return cleanJson(JSON.stringify(value, undefined, 2))
+  if (format === 'yaml') return cleanYaml((await import('yaml')).stringify(value).trimEnd())
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return items.map((item) => format === 'jsonl' ? JSON.stringify(item) : filled(format.template, item)).join('\n')
+  return items.map((item) => format === 'jsonl' ? cleanJson(JSON.stringify(item)) : filled(format.template, item)).join('\n')
 }
 
 function filled (template: string, item: unknown): string {
