@@ -21,6 +21,8 @@ export async function * events (answer: IncomingMessage, target: Target): AsyncG
         const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
         if (line !== '') {
           take(event, line)
+          // Its lines alone may be short.
+          if ((event.data?.length ?? 0) > MAX_EVENT_BYTES) throw new Failure('an event of the server does not end')
           continue
         }
         if (event.data !== undefined) yield { ...event, data: event.data }

@@ -41,3 +41,21 @@ t.test('JSON and YAML say the same as the server, character by character', async
   t.strictSame(JSON.parse((await berth(['ps', '--json'], { env })).out), [THING])
   t.strictSame(parse((await berth(['ps', '--format', 'yaml'], { env })).out), [THING])
 })
+
+t.test('an event of many short lines that does not end is given up', async (t) => {
+  const lines = `data: ${'x'.repeat(60_000)}\n`.repeat(16)
+  const server = createServer((_request, reply) => {
+    reply.writeHead(200, { 'content-type': 'text/event-stream' })
+    const go = (): void => { while (!reply.destroyed && reply.write(lines)); }
+    reply.on('drain', go)
+    go()
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { code, error } = await berth(['logs', 'web', '--timeout', '20s'], { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } })
+  t.equal(error, 'berth: an event of the server does not end\n')
+  t.equal(code, 1)
+})
