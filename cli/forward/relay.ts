@@ -16,10 +16,13 @@ export async function relay (api: Api, instance: string, port: number, caller: S
   const over = new AbortController()
   const stop = (): void => over.abort()
   ended.addEventListener('abort', stop, { once: true })
+  // The local client may be gone before the server has answered: that ends this connection, and not the others of this command.
+  caller.once('error', stop)
   try {
     const socket = await openSocket(api, `${path`/instances/${instance}/forward`}?port=${port}`, over.signal)
     await passOn(api, socket, caller)
   } catch (error) {
+    if (caller.errored !== null) return
     caller.resetAndDestroy()
     throw error
   } finally {
