@@ -3,6 +3,7 @@ import t from 'tap'
 import { askedPath, isAmbiguous } from '../../../plugins/ingress/decide/path.ts'
 import { openHostsMap, subjectsOf } from '../../../plugins/ingress/certificates/names.ts'
 import { checkRules, claimsOf } from '../../../plugins/ingress/rules/check.ts'
+import type { IngressRecord } from '../../../plugins/ingress/record.ts'
 import { RuleTable } from '../../../plugins/ingress/rules/table.ts'
 import type { RuleRequest } from '../../../plugins/ingress/schemas.ts'
 
@@ -44,7 +45,7 @@ t.test('two spellings of the same hosts are one claim', async (t) => {
 
 t.test('the most precise host and the longest path count', async (t) => {
   const rules = checkRules([
-    rule('*.example.com'), rule('a.example.com'), rule('a.example.com', {}, { path: '/api' }), rule('a.example.com', {}, { path: '/api/v2' }), rule('{app}.{instance}.com'), rule('{app}.{instance}.org'),
+    rule('*.example.com'), rule('a.example.com'), rule('a.example.com', {}, { path: '/api' }), rule('a.example.com', {}, { path: '/api/v2' }), rule('{app}.{instance}.com'), rule('{app}.{instance}.org'), rule('a.{instance}.net'), rule('*.b.net'),
     rule('s.example.com', { tls: true, redirect_http: true })
   ].map((each) => each), PORTS).map(({ auth, ...each }) => each)
   const table = new RuleTable([{ id: 'i', name: 'n', createdAt: 0, tags: {}, rules }], 80)
@@ -62,9 +63,23 @@ t.test('the most precise host and the longest path count', async (t) => {
   t.equal(found('s.example.com', '/', 443), 's.example.com/')
   t.equal(found('a.example.com', '/', 8080), 'none')
   t.equal(found('x.a.example.com'), 'none')
+  t.equal(found('a.b.net'), 'a.{instance}.net/', 'of two that are open in as many labels, the one that is open later')
+  t.equal(found('*.example.com'), 'none', 'no host is a pattern')
   t.same(table.find({ host: 'b.c.org', path: '/', port: 80 })?.captures, new Map([['app', 'b'], ['instance', 'c']]))
   t.match(table.find({ host: 'a.example.com', path: '/', port: 80 }), { byFirstSegment: false, hasPaths: true })
   t.match(table.find({ host: 'b.example.com', path: '/', port: 80 }), { byFirstSegment: true, hasPaths: false })
+})
+
+t.test('tens of thousands of open hosts hold up neither a change of rules nor a request for a host that nobody has', async (t) => {
+  const open = { hostname: '', port: 80, path: '/', instance: 'web', targetPort: 3000, tls: false, redirectHttp: false }
+  const record = (n: number): IngressRecord => ({ id: `i${n}`, name: `n${n}`, createdAt: 0, tags: {}, rules: Array.from({ length: 32 }, (_, index) => ({ ...open, hostname: `*.h${n}-${index}.example.com` })) })
+  const records = Array.from({ length: 1000 }, (_, n) => record(n))
+  const began = performance.now()
+  const table = new RuleTable(records, 80)
+  for (let asked = 0; asked < 100; asked++) t.equal(table.find({ host: 'nobody.else.example.com', path: '/', port: 80 }), undefined)
+  const took = performance.now() - began
+  t.match(table.find({ host: 'a.h999-31.example.com', path: '/', port: 80 }), { rule: { hostname: '*.h999-31.example.com' } })
+  t.ok(took < 10_000, `${took.toFixed(0)} ms`)
 })
 
 t.test('a path is plain only when every program reads it the same way', async (t) => {
