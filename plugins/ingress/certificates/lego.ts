@@ -11,6 +11,7 @@ import { HostCommandFailed } from '../../../core/process/run.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { AcmeConfig } from '../manifest.ts'
 import type { Pair } from './authority.ts'
+import { LEGO_OPEN_NAME } from './names.ts'
 
 export interface LegoOptions {
   readonly config: AcmeConfig
@@ -91,7 +92,7 @@ export class Lego {
   }
 
   #file (host: string, kind: string): string {
-    return join(this.#options.folder, 'certificates', `${host.replace('*', '_')}.${kind}`)
+    return join(this.#options.folder, 'certificates', `${host.replace('*', LEGO_OPEN_NAME)}.${kind}`)
   }
 
   get #lock (): string {

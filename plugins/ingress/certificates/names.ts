@@ -10,6 +10,13 @@ export interface Subject {
   readonly host: string
 }
 
+/** What stands for the `*` of an open host in names of files: ours, and lego's. */
+const OPEN_NAME = '_open'
+export const LEGO_OPEN_NAME = '_'
+
+/** First labels that no host with TLS may have: its certificate would be kept in the place of that for all names beside it. */
+export const RESERVED_LABELS: ReadonlySet<string> = new Set([OPEN_NAME, LEGO_OPEN_NAME])
+
 /** The certificates that rules with TLS need, each once. */
 export function subjectsOf (records: readonly IngressRecord[]): Subject[] {
   const hosts = new Set(records.flatMap(({ rules }) => rules.filter(({ tls }) => tls).map(({ hostname }) => shapeOf(hostname))))
@@ -18,7 +25,7 @@ export function subjectsOf (records: readonly IngressRecord[]): Subject[] {
 
 export function subjectOf (hostname: string): Subject {
   const host = shapeOf(hostname)
-  return { host, name: host.replace('*', '_open') }
+  return { host, name: host.replace('*', OPEN_NAME) }
 }
 
 /** Lines of nginx's map: exact hosts are matched before patterns, so hosts that a pattern matches as well have a line of their own. */

@@ -1,6 +1,7 @@
 // Checks the rules of a request, and makes the stored form of them.
 import { createHash } from 'node:crypto'
 import { InvalidRequest } from '../../../core/errors/common.ts'
+import { RESERVED_LABELS } from '../certificates/names.ts'
 import type { IngressRule } from '../record.ts'
 import type { RuleRequest } from '../schemas.ts'
 import { captureName, capturesOf, hostname, isOpen, shapeOf } from './hostname.ts'
@@ -39,6 +40,7 @@ function checkRule ({ match, target, tls = false, redirect_http: redirectHttp = 
   const name = hostname(`${place}.match.hostname`, match.hostname)
   const port = portOf(match.port, tls, `${place}.match.port`, ports)
   if (tls && name.split('.').slice(1).some(isOpen)) throw InvalidRequest(`${place}.match.hostname: with tls only the first label may be open, since certificates know no other`)
+  if (tls && RESERVED_LABELS.has(name.split('.')[0] ?? '')) throw InvalidRequest(`${place}.match.hostname: with tls the first label may not be "${name.split('.')[0] ?? ''}", under which the certificate of *.${name.slice(name.indexOf('.') + 1)} is kept`)
   const path = pathOf(match.path ?? '/', `${place}.match.path`)
   if (redirectHttp && !tls) throw InvalidRequest(`${place}.redirect_http: needs tls`)
   if (redirectHttp && ports.http.length === 0) throw InvalidRequest(`${place}.redirect_http: this server takes no plain HTTP (plugins.ingress.config.listen.http)`)

@@ -27,6 +27,7 @@ t.test('what cannot be served is refused with field and rule', async (t) => {
     [rule('a.example.com', { target: { instance: 'x{instance}', port: 1 } }), /one capture/],
     [rule('a.example.com', {}, { port: 81 }), /match\.port: this server has plain HTTP on 80, 8080/], [rule('a.example.com', { tls: true }, { port: 80 }), /TLS on 443/],
     [rule('a.example.com', { redirect_http: true }), /redirect_http: needs tls/], [rule('a.{instance}.example.com', { tls: true }), /only the first label may be open/],
+    [rule('_open.example.com', { tls: true }), /under which the certificate of \*\.example\.com is kept/], [rule('_.example.com', { tls: true }), /under which the certificate/],
     [rule('a.example.com', {}, { path: 'x' }), /match\.path/], [rule('a.example.com', {}, { path: '/../x' }), /match\.path/], [rule('a.example.com', {}, { path: '/a//b' }), /match\.path/], [rule('a.example.com', {}, { path: '/%41' }), /match\.path/],
     [rule('a.example.com', auth('Authorization')), /request_header_auth\.header: authorization has a meaning/], [rule('a.example.com', auth('Proxy-Thing')), /meaning/], [rule('a.example.com', auth('X-Forwarded-For')), /meaning/],
     [rule('a.example.com', auth('a b')), /must be a header's name/]
