@@ -30,7 +30,7 @@ t.test('what cannot be served is refused with field and rule', async (t) => {
     [rule('_open.example.com', { tls: true }), /under which the certificate of \*\.example\.com is kept/], [rule('_.example.com', { tls: true }), /under which the certificate/],
     [rule('a.example.com', {}, { path: 'x' }), /match\.path/], [rule('a.example.com', {}, { path: '/../x' }), /match\.path/], [rule('a.example.com', {}, { path: '/a//b' }), /match\.path/], [rule('a.example.com', {}, { path: '/%41' }), /match\.path/],
     [rule('a.example.com', auth('Authorization')), /request_header_auth\.header: authorization has a meaning/], [rule('a.example.com', auth('Proxy-Thing')), /meaning/], [rule('a.example.com', auth('X-Forwarded-For')), /meaning/],
-    [rule('a.example.com', auth('a b')), /must be a header's name/]
+    [rule('a.example.com', auth('a b')), /must be a header's name/], [rule('a.example.com', auth('x_preview_key')), /of letters, digits and dashes/], [rule('a.example.com', auth('x.key')), /of letters, digits and dashes/]
   ] as const) {
     t.throws(() => checkRules([wrong], PORTS), { code: 'invalid_request', message })
   }
