@@ -14,19 +14,25 @@ export function createLogLines (): LogLines {
   const version = signal(0)
   const lines: string[] = []
   let isPlanned = false
+  const drop = (): void => { lines.splice(0, lines.length - MOST_LINES) }
   const tell = (): void => {
     if (isPlanned) return
     isPlanned = true
     requestAnimationFrame(() => {
       isPlanned = false
       // Not at each line: moving so many lines is expensive.
-      if (lines.length > MOST_LINES * 1.1) lines.splice(0, lines.length - MOST_LINES)
+      if (lines.length > MOST_LINES * 1.1) drop()
       version.value++
     })
   }
   return {
     version,
     lines,
-    add (line) { lines.push(line); tell() }
+    add (line) {
+      lines.push(line)
+      // A page that nobody looks at has no frames, and its lines come all the same.
+      if (lines.length > MOST_LINES * 2) drop()
+      tell()
+    }
   }
 }
