@@ -82,8 +82,13 @@ export class Sessions {
 
   /** Calls `close` when the session ends; returns a function that cancels this. */
   whenEnded (session: Session, close: () => void): () => void {
-    const left = session.endsAt - this.#options.elapsed()
-    const timer = setTimeout(() => { this.byId(session.id) }, Math.min(left + 1, LONGEST_TIMER_MS)).unref()
+    let timer: NodeJS.Timeout | undefined
+    const look = (): void => {
+      const left = session.endsAt - this.#options.elapsed()
+      // A session may last longer than a timer can: then it is looked at again.
+      timer = setTimeout(() => { if (this.byId(session.id) !== undefined) look() }, Math.min(left + 1, LONGEST_TIMER_MS)).unref()
+    }
+    look()
     session.open.add(close)
     return () => {
       clearTimeout(timer)

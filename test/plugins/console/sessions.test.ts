@@ -1,5 +1,6 @@
 // Sessions of the console: who gets one, what it may do, and when it ends, against a real server.
 import { once } from 'node:events'
+import { mock } from 'node:test'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { Attempts } from '../../../plugins/console/sessions/attempts.ts'
@@ -7,6 +8,8 @@ import { Sessions } from '../../../plugins/console/sessions/sessions.ts'
 import { Tickets } from '../../../plugins/console/sessions/tickets.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { startConsole } from './app.ts'
+
+const DAY_MS = 24 * 3_600_000
 
 await t.test('a key is exchanged for a cookie that scripts cannot read, and that does what the key may', async (t) => {
   const app = await startConsole(t)
@@ -152,6 +155,22 @@ await t.test('sessions expire, by a clock that nobody sets, and one key has only
   t.notOk(sessions.find('x'.repeat(5000)))
   sessions.endAll()
   t.equal(sessions.size, 0)
+})
+
+await t.test('what is open with a session ends with it, also when it lasts longer than a timer can', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => { mock.timers.reset() })
+  let elapsed = 0
+  const sessions = new Sessions({ apiKeys: { current: async () => undefined, whenEnded: () => () => {} }, lifetimeMs: 60 * DAY_MS, maxPerKey: 1, clock: () => elapsed, elapsed: () => elapsed })
+  const { session } = sessions.begin({ id: 'key', name: 'key', scopes: ['*'] })
+  let isOpen = true
+  sessions.whenEnded(session, () => { isOpen = false })
+  for (let day = 1; day <= 61; day++) {
+    elapsed += DAY_MS
+    mock.timers.tick(DAY_MS)
+    if (day === 59) t.ok(isOpen)
+  }
+  t.notOk(isOpen)
 })
 
 await t.test('tickets are void after half a minute, and attempts forgotten after one', async (t) => {
