@@ -1,8 +1,8 @@
 // The cookie of a session. Over TLS it has a name that browsers let nobody else set: neither a page of a neighbouring host nor one without TLS.
 import type { FastifyRequest } from 'fastify'
+import { SESSION_COOKIE } from '../../../core/auth/session-cookie.ts'
 
-const PLAIN = 'berth_session'
-const SECURE = '__Host-berth_session'
+const SECURE = `__Host-${SESSION_COOKIE}`
 
 /** The session's secret from the request's cookie; `undefined` without one. */
 export function sessionSecret (request: FastifyRequest): string | undefined {
@@ -27,5 +27,5 @@ export function clearCookie (request: FastifyRequest): string {
 }
 
 function nameFor ({ protocol }: FastifyRequest): string {
-  return protocol === 'https' ? SECURE : PLAIN
+  return protocol === 'https' ? SECURE : SESSION_COOKIE
 }

@@ -1,4 +1,5 @@
 // nginx's configuration. It contains no rule: nginx asks this server (decide/) which instance a request goes to, for each host and first segment of a path at most once a second.
+import { SESSION_COOKIE } from '../../../core/auth/session-cookie.ts'
 import { durationMs } from '../../../core/config/quantities.ts'
 import type { IngressConfig } from '../manifest.ts'
 import { DECISION_SOCKET, STATUS_SOCKET } from './paths.ts'
@@ -11,6 +12,9 @@ export const MOST_HEADER_BYTES = HEADER_BUFFER * HEADER_BUFFERS
 /** A path whose first segment every program reads the same way: nothing is encoded, empty or a dot. */
 const SEGMENT = '[A-Za-z0-9_~-][A-Za-z0-9._~-]*'
 const PLAIN_PATH = `~^(?<berth_segment>/${SEGMENT})(?:/${SEGMENT})*/?(?:\\?|$)`
+
+/** Of a `Cookie` header: a session of this server's own console. */
+const SESSION = `(?<![^;\\s])(?:__Host-)?${SESSION_COOKIE}=`
 
 export function renderConfig ({ listen, limits }: IngressConfig): string {
   const idle = `${Math.ceil(durationMs(limits.idle) / 1000)}s`
@@ -79,10 +83,19 @@ function maps (): string {
   map $berth_upgrade $berth_connection { default upgrade; "" close; }
   map $http_content_type $berth_grpc { default ""; "~^application/grpc(?:$|[;+])" yes; }
   map $server_port $berth_port { default ":$server_port"; 80 ""; 443 ""; }
+  # Browsers send cookies to each port of a host, and a session of the console is for no program. There may be one of each name, with TLS and without.
+${withoutSession('http_cookie', 'berth_cookies')}
+${withoutSession('berth_cookies', 'berth_cookies_2')}
+  map $berth_cookies_2 $berth_cookie { default $berth_cookies_2; "~${SESSION}" ""; }
   map $ssl_server_name $berth_exact { default none; "~^(?<berth_name>[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?)$" $berth_name; }
   map $ssl_server_name $berth_certificate { default $berth_exact; include open-hosts.map; }
   # A connection is for the name that its certificate was chosen by: another one is asked for over another connection.
   map "$ssl_server_name|$host" $berth_misdirected { default yes; "~^\\|" ""; "~^([^|]*)\\|\\1$" ""; }`
+}
+
+/** A map from one variable to another, without the first session in it. */
+function withoutSession (from: string, to: string): string {
+  return `  map $${from} $${to} { default $${from}; "~^(?<${to}_before>.*?)${SESSION}[^;]*(?:;\\s*|$)(?<${to}_after>.*)$" $${to}_before$${to}_after; }`
 }
 
 function certificates (): string[] {
@@ -199,6 +212,6 @@ ${headers('proxy_set_header').join('\n')}
 function headers (directive: string): string[] {
   return [
     ['Host', '$host$berth_port'], ['X-Real-IP', '$remote_addr'], ['X-Forwarded-For', '$remote_addr'], ['X-Forwarded-Proto', '$scheme'], ['X-Forwarded-Host', '$host$berth_port'],
-    ['X-Forwarded-Port', '$server_port'], ['Forwarded', '""'], ['Proxy', '""'], ['X-Berth-Host', '""'], ['X-Berth-Port', '""'], ['X-Berth-Uri', '""'], ['X-Berth-Client', '""']
+    ['X-Forwarded-Port', '$server_port'], ['Cookie', '$berth_cookie'], ['Forwarded', '""'], ['Proxy', '""'], ['X-Berth-Host', '""'], ['X-Berth-Port', '""'], ['X-Berth-Uri', '""'], ['X-Berth-Client', '""']
   ].map(([name, value]) => `      ${directive} ${name} ${value};`)
 }

@@ -43,6 +43,18 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
     t.notOk('forwarded' in headers || 'proxy' in headers)
   })
 
+  await t.test('without a session of the console, whose cookie a browser sends to each port of a host', async (t) => {
+    for (const [sent, arrives] of [
+      ['a=1; berth_session=secret; b=2', 'a=1; b=2'], ['berth_session=secret', undefined], ['__Host-berth_session=secret; berth_session=secret; b=2', 'b=2'], ['a=1; berth_session=secret', 'a=1;'],
+      ['berth_session=secret; berth_session=secret; berth_session=secret; b=2', undefined], ['my_berth_session=1; a=berth_session=1', 'my_berth_session=1; a=berth_session=1'], ['a=1; b=2', 'a=1; b=2']
+    ] as const) {
+      const { status, body } = await stage.ask({ headers: { cookie: sent } })
+      t.equal(status, 200, body)
+      t.equal(JSON.parse(body).headers.cookie, arrives, sent)
+    }
+    t.notMatch((await stage.ask({ headers: { cookie: ['a=1', 'berth_session=secret'] } })).body, 'secret')
+  })
+
   await t.test('by TLS with a certificate of the own authority, also for a wildcard, and plain HTTP is sent there', async (t) => {
     t.match(await stage.ask({ host: 'any.secure.test', tls: 'any.secure.test', ca }), { status: 200, body: /"name":"web".*"x-forwarded-proto":"https"/ })
     t.match(await stage.ask({ host: 'one.secure.test', tls: 'one.secure.test', ca }), { status: 200, body: /"name":"other"/ })
