@@ -1,5 +1,6 @@
 // The servers that this user has logged in to: a JSON file of mode 0600, since it contains keys.
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Failure } from '../failure.ts'
@@ -47,10 +48,15 @@ export async function readContexts (file: string): Promise<Contexts> {
 /** Replaces the whole file, so that a crash leaves the old one or the new one. */
 export async function writeContexts (file: string, contexts: Contexts): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const making = `${file}.${process.pid}.making`
-  await writeFile(making, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600, flag: 'w' })
-  await chmod(making, 0o600)
-  await rename(making, file)
+  // A name that nobody can have prepared: in a folder that others may write to, it could be a link, or a file that they keep open.
+  const making = `${file}.${randomBytes(8).toString('hex')}.making`
+  try {
+    await writeFile(making, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    await rename(making, file)
+  } catch (error) {
+    await rm(making, { force: true })
+    throw error
+  }
 }
 
 function parsed (text: string): Contexts | undefined {

@@ -1,9 +1,10 @@
 // Which server a command talks to, with which key, and what it says when there is none.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { chmod, readFile, stat } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { writeContexts } from '../../cli/connection/contexts.ts'
 import { berth } from './berth.ts'
 
 interface Seen { readonly path: string, readonly authorization: string | undefined }
@@ -150,4 +151,16 @@ t.test('lists are read page by page, in every format', async (t) => {
   t.equal((await berth(['ps', '--format', '{{id}}={{state}}', '--url', url])).out, 'a=Running\nb=Running\n')
   t.match((await berth(['ps', '--format', 'yaml', '--url', url])).out, /^- id: a$/m)
   t.match(await berth(['ps', '--format', 'xml', '--url', url]), { code: 2, error: /table, json, jsonl, yaml/ })
+})
+
+t.test('the file of contexts is written to no place that others have prepared, and its keys stay nowhere when that fails', async (t) => {
+  const folder = t.testdir({ theirs: '', folder: { inner: '' } })
+  const file = join(folder, 'contexts.json')
+  await symlink('theirs', `${file}.${process.pid}.making`)
+  await writeContexts(file, { contexts: { here: { url: 'http://127.0.0.1:1', token: 'secret' } } })
+  t.equal(await readFile(join(folder, 'theirs'), 'utf8'), '')
+  t.equal((await stat(file)).mode & 0o777, 0o600)
+  t.match(await readFile(file, 'utf8'), 'secret')
+  await t.rejects(writeContexts(join(folder, 'folder'), { contexts: {} }), { code: 'EISDIR' })
+  t.strictSame((await readdir(folder)).filter((name) => name.endsWith('.making')), [`contexts.json.${process.pid}.making`])
 })
