@@ -35,6 +35,8 @@ export interface Api {
 
 /** The largest answer that is read as a whole; lists come in pages. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+/** far more than a host has of anything */
+const MAX_ITEMS = 1_000_000
 const PAGE = 500
 
 /** @param timeoutMs limit until an answer begins; 0 is no limit */
@@ -69,9 +71,12 @@ export function createApi (target: Target, userAgent: string, timeoutMs: number,
     const items: T[] = []
     for (let after: string | undefined; ;) {
       const answer = await open('GET', path, { query: { limit: PAGE, ...query, ...after === undefined ? {} : { after } } })
-      items.push(...parsed<T[]>(await whole(answer, target), target))
+      const page = parsed<T[]>(await whole(answer, target), target)
+      if (!Array.isArray(page)) throw new Failure(`${target.url.origin}: the answer is no list`)
+      for (const item of page) items.push(item)
+      if (items.length > MAX_ITEMS) throw new Failure(`${target.url.origin}: a list of more than ${MAX_ITEMS} items`)
       after = nextOf(answer.headers.link)
-      if (after === undefined) return items
+      if (after === undefined || page.length === 0) return items
     }
   }
   return { target, headers, call, stream: open, list }
@@ -107,5 +112,6 @@ function nextOf (link: string | string[] | undefined): string | undefined {
   const from = text.indexOf('<')
   const to = text.indexOf('>', from)
   if (from < 0 || to < 0 || !text.includes('rel="next"')) return undefined
-  return new URL(text.slice(from + 1, to), 'http://server').searchParams.get('after') ?? undefined
+  const [next, base] = [text.slice(from + 1, to), 'http://server']
+  return URL.canParse(next, base) ? new URL(next, base).searchParams.get('after') ?? undefined : undefined
 }

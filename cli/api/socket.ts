@@ -36,8 +36,19 @@ export async function openSocket (api: Api, path: string, signal: AbortSignal): 
   return socket
 }
 
+/** Calls `take` with each message. What it throws is told to `fail`: it ends the caller's work, and not the program. */
+export function onMessage (socket: WebSocket, fail: (error: unknown) => void, take: (bytes: Buffer, isBinary: boolean) => void): void {
+  socket.on('message', (data, isBinary) => {
+    try {
+      take(bytesOf(data), isBinary)
+    } catch (error) {
+      fail(error)
+    }
+  })
+}
+
 /** A message as one buffer, however it came. */
-export function bytesOf (data: RawData): Buffer {
+function bytesOf (data: RawData): Buffer {
   if (Buffer.isBuffer(data)) return data
   return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data)
 }

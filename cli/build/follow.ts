@@ -1,6 +1,7 @@
 // Follows the log of a build.
 import type { Writable } from 'node:stream'
 import type { Api } from '../api/client.ts'
+import { parseJson } from '../api/json.ts'
 import { path } from '../api/path.ts'
 import { events } from '../api/sse.ts'
 import { writeAll } from '../output/write.ts'
@@ -12,7 +13,7 @@ export async function followBuild (api: Api, id: string, { follow, output }: { r
   const answer = await api.stream('GET', path`/builds/${id}/events`, { query: { follow } })
   let status: string | undefined
   for await (const { data } of events(answer, api.target)) {
-    const event = JSON.parse(data) as BuildEvent
+    const event = parseJson<BuildEvent>(data)
     if (event.type === 'log') await writeAll(output, event.content.endsWith('\n') ? event.content : `${event.content}\n`)
     else if (event.type === 'status') status = event.status
   }

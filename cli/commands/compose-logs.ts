@@ -1,5 +1,6 @@
 // `berth compose logs`: what the services print, each line with the service's name.
 import type { Api } from '../api/client.ts'
+import { parseJson } from '../api/json.ts'
 import { path } from '../api/path.ts'
 import { events } from '../api/sse.ts'
 import { nameOf } from '../compose/name-of.ts'
@@ -27,5 +28,5 @@ export const run: Run = async (session, input) => {
 
 async function printLines (api: Api, { service, instance }: OwnedInstance, width: number, query: Query): Promise<void> {
   const answer = await api.stream('GET', path`/instances/${instance.id}/logs`, { query })
-  for await (const { data } of events(answer, api.target)) await writeAll(process.stdout, `${clean(service).padEnd(width)} | ${String(JSON.parse(data))}\n`)
+  for await (const { data } of events(answer, api.target)) await writeAll(process.stdout, `${clean(service).padEnd(width)} | ${String(parseJson(data))}\n`)
 }

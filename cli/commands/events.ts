@@ -1,6 +1,7 @@
 // `berth events`: follows changes, across lost connections and restarts of the server.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../api/client.ts'
+import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
@@ -38,7 +39,7 @@ export const run: Run = async (session, input) => {
 async function * read (api: Api, input: Input, after: string | undefined): AsyncGenerator<{ id: string | undefined, event: ChangeEvent }> {
   const resources = input.list('resource')
   const answer = await api.stream('GET', '/events', { query: { resource: resources.length === 0 ? undefined : resources.join(','), id: input.text('id'), tags: input.pairs('tag'), after } })
-  for await (const { id, data } of events(answer, api.target)) yield { id, event: JSON.parse(data) as ChangeEvent }
+  for await (const { id, data } of events(answer, api.target)) yield { id, event: parseJson<ChangeEvent>(data) }
 }
 
 /** Messages of the stream about itself are not shown to people. */

@@ -1,4 +1,5 @@
 // `berth host log`
+import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
 import { clean, cleanJson } from '../output/clean.ts'
 import { writeAll } from '../output/write.ts'
@@ -15,8 +16,8 @@ export const run: Run = async (session, input) => {
     return 0
   }
   for await (const { event, data } of events(await api.stream('GET', '/host/log/stream', { query }), api.target)) {
-    if (event === 'missed') session.say(`lines that came too fast are missing: ${(JSON.parse(data) as { readonly lines: number }).lines}`)
-    else await writeAll(process.stdout, session.format === 'table' ? `${textOf(JSON.parse(data))}\n` : `${cleanJson(data)}\n`)
+    if (event === 'missed') session.say(`lines that came too fast are missing: ${parseJson<{ readonly lines: number }>(data).lines}`)
+    else await writeAll(process.stdout, session.format === 'table' ? `${textOf(parseJson(data))}\n` : `${cleanJson(data)}\n`)
   }
   return 0
 }

@@ -1,4 +1,5 @@
 // `berth ingress log`
+import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
 import { path } from '../api/path.ts'
 import { clean, cleanJson } from '../output/clean.ts'
@@ -20,7 +21,7 @@ export const run: Run = async (session, input) => {
   const shown = new Set(entries.map((entry) => JSON.stringify(entry)))
   for await (const { data } of events(stream, api.target)) {
     if (shown.delete(data)) continue
-    await writeAll(process.stdout, session.format === 'table' ? `${clean(rowOf(JSON.parse(data)).join('  '))}\n` : `${cleanJson(data)}\n`)
+    await writeAll(process.stdout, session.format === 'table' ? `${clean(rowOf(parseJson(data)).join('  '))}\n` : `${cleanJson(data)}\n`)
   }
   return 0
 }

@@ -1,5 +1,6 @@
 // `berth run`: creates an instance from an image and follows it to its end.
 import type { Api } from '../api/client.ts'
+import { parseJson } from '../api/json.ts'
 import { path } from '../api/path.ts'
 import { events } from '../api/sse.ts'
 import { createBody, type CreateBody } from '../create-body.ts'
@@ -50,7 +51,7 @@ function commandOf (body: CreateBody, image: Image): string[] {
 /** Prints the program's output until the instance has stopped; returns the program's exit code. */
 async function followed (api: Api, { id }: Instance): Promise<number> {
   const answer = await api.stream('GET', path`/instances/${id}/logs`, { query: { follow: true, tail: 1_000_000 } })
-  for await (const { data } of events(answer, api.target)) await writeAll(process.stdout, `${String(JSON.parse(data))}\n`)
+  for await (const { data } of events(answer, api.target)) await writeAll(process.stdout, `${String(parseJson(data))}\n`)
   const ended = await api.call<Instance>('GET', path`/instances/${id}`)
   if (ended.state !== 'Stopped') throw new Failure(`${ended.name} is ${ended.state}; its output is at an end here`, { exitCode: EXIT.berthFailed, hint: `berth logs -f ${ended.name} goes on with it` })
   if (ended.exit_code == null) throw new Failure(`${ended.name} ended without an exit code${ended.exit_message == null ? '' : `: ${ended.exit_message}`}`, { exitCode: EXIT.berthFailed })

@@ -4,7 +4,8 @@ import { PassThrough } from 'node:stream'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { bytesOf, openSocket } from '../api/socket.ts'
+import { parseJson } from '../api/json.ts'
+import { onMessage, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
@@ -60,9 +61,13 @@ async function * messagesOf (socket: WebSocket, instance: string): AsyncGenerato
   const waiting: (Buffer | Message)[] = []
   let wake = (): void => undefined
   let isClosed = false
-  socket.on('message', (data, isBinary) => {
-    const bytes = bytesOf(data)
-    waiting.push(isBinary ? bytes : JSON.parse(bytes.toString()) as Message)
+  let failure: unknown
+  const fail = (error: unknown): void => {
+    failure ??= error
+    wake()
+  }
+  onMessage(socket, fail, (bytes, isBinary) => {
+    waiting.push(isBinary ? bytes : parseJson<Message>(bytes.toString()))
     if (waiting.length > MAX_WAITING) socket.pause()
     wake()
   })
@@ -76,7 +81,8 @@ async function * messagesOf (socket: WebSocket, instance: string): AsyncGenerato
     if (next !== undefined) {
       if (waiting.length === 0 && socket.isPaused) socket.resume()
       yield next
-    } else if (isClosed) throw unexpected(instance)
+    } else if (failure !== undefined) throw failure
+    else if (isClosed) throw unexpected(instance)
     else await new Promise<void>((resolve) => { wake = resolve })
   }
 }

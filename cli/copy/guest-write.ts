@@ -2,7 +2,8 @@
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { bytesOf, openSocket } from '../api/socket.ts'
+import { parseJson } from '../api/json.ts'
+import { onMessage, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
@@ -47,8 +48,8 @@ async function sent (socket: WebSocket, chunk: Buffer): Promise<void> {
 
 async function resultOf (socket: WebSocket, instance: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    socket.on('message', (data) => {
-      const message = JSON.parse(bytesOf(data).toString()) as { type: string, success?: boolean, error?: string, message?: string }
+    onMessage(socket, reject, (bytes) => {
+      const message = parseJson<{ type: string, success?: boolean, error?: string, message?: string }>(bytes.toString())
       if (message.type === 'result' && message.success === true) resolve()
       else reject(new Failure(`${instance}: ${message.error ?? message.message ?? 'the copy failed'}`))
     })

@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { bytesOf, openSocket } from '../api/socket.ts'
+import { parseJson } from '../api/json.ts'
+import { onMessage, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 
@@ -53,13 +54,12 @@ export async function execute (api: Api, options: ExecOptions, streams: ExecStre
 
 async function outcome (socket: WebSocket, options: ExecOptions, streams: ExecStreams): Promise<number> {
   return await new Promise((resolve, reject) => {
-    socket.on('message', (data, isBinary) => {
-      const bytes = bytesOf(data)
+    onMessage(socket, reject, (bytes, isBinary) => {
       if (isBinary) {
         show(socket, options.tty ? streams.output : bytes[0] === STDOUT ? streams.output : streams.error, options.tty ? bytes : bytes.subarray(1))
         return
       }
-      const message = JSON.parse(bytes.toString()) as { readonly exitCode?: number, readonly error?: string }
+      const message = parseJson<{ readonly exitCode?: number, readonly error?: string }>(bytes.toString())
       if (message.exitCode !== undefined) resolve(message.exitCode)
       else if (message.error !== undefined) reject(new Failure(message.error, { exitCode: EXIT.berthFailed }))
     })

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { bytesOf, openSocket } from '../api/socket.ts'
+import { parseJson } from '../api/json.ts'
+import { onMessage, openSocket } from '../api/socket.ts'
 import { Failure } from '../failure.ts'
 import { lost } from '../api/failures.ts'
 
@@ -43,14 +44,14 @@ async function passOn (api: Api, socket: WebSocket, caller: Socket): Promise<voi
     // The local client is gone, so the connection to the guest ends, too.
     caller.once('error', () => { socket.terminate() })
     caller.once('close', (hadError) => { if (hadError) resolve() })
-    socket.on('message', (data, isBinary) => {
+    onMessage(socket, reject, (bytes, isBinary) => {
       if (isBinary) {
-        if (caller.write(bytesOf(data))) return
+        if (caller.write(bytes)) return
         socket.pause()
         caller.once('drain', () => socket.resume())
         return
       }
-      const { end, error } = JSON.parse(bytesOf(data).toString()) as { readonly end?: boolean, readonly error?: string }
+      const { end, error } = parseJson<{ readonly end?: boolean, readonly error?: string }>(bytes.toString())
       if (error !== undefined) reject(new Failure(error))
       else if (end === true) caller.end()
     })

@@ -1,7 +1,11 @@
 // What a server says, and what guests and their callers say through it, reaches the terminal as text: no character of it is a command to the terminal. And nothing of it is without an end.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { WebSocketServer } from 'ws'
 import { parse } from 'yaml'
 import { berth } from './berth.ts'
 
@@ -58,4 +62,45 @@ t.test('an event of many short lines that does not end is given up', async (t) =
   const { code, error } = await berth(['logs', 'web', '--timeout', '20s'], { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } })
   t.equal(error, 'berth: an event of the server does not end\n')
   t.equal(code, 1)
+})
+
+t.test('a message that is no JSON is a failure in one line', async (t) => {
+  const server = createServer((_request, reply) => { reply.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: {no json\n\n') })
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket) => { socket.send('{no json') })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    sockets.close()
+    server.close()
+  })
+  const env = { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const folder = await mkdtemp(join(tmpdir(), 'berth-hostile-'))
+  t.teardown(async () => { await rm(folder, { recursive: true }) })
+  await writeFile(join(folder, 'file'), 'x')
+  for (const args of [['logs', 'web'], ['host', 'log', '-f'], ['exec', 'web', 'true'], ['cp', 'web:/x', join(folder, 'out')], ['cp', join(folder, 'file'), 'web:/x']]) {
+    const { code, error } = await berth(args, { env })
+    t.match(error, /^berth: [^\n]*is no JSON[^\n]*\n$/, args.join(' '))
+    t.not(code, 0)
+  }
+})
+
+t.test('a list ends where a page is empty, or says in words that nobody understands where the next one is', async (t) => {
+  let asked = 0
+  const server = createServer(({ url = '' }, reply) => {
+    asked++
+    reply.setHeader('content-type', 'application/json')
+    if (url.startsWith('/instances')) reply.setHeader('link', '</instances?after=x>; rel="next"').end('[]')
+    else reply.setHeader('link', '<http://[>; rel="next"').end('[]')
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => { server.close() })
+  const env = { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  for (const call of ['ps', 'image ls']) {
+    asked = 0
+    const { code, error } = await berth([...call.split(' '), '-q'], { env })
+    t.equal(error, '', call)
+    t.equal(code, 0, call)
+    t.ok(asked < 5, call)
+  }
 })
