@@ -4,6 +4,8 @@ import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { lookup } from '../../core/http/lookup.ts'
 import { sseComment } from '../../core/http/sse.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { untilDone } from '../../core/jobs/until-done.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import type { Authority } from './certificates/authority.ts'
 import type { Certificates } from './certificates/certificates.ts'
@@ -48,6 +50,7 @@ const MOST = 2000
 export class Ingresses {
   readonly #options: IngressesOptions
   readonly #locks = createLocks()
+  readonly #closing = new AbortController()
   readonly #secrets = new Map<string, string | undefined>()
   #records: readonly IngressRecord[] = []
   #table = new RuleTable([], undefined)
@@ -64,7 +67,7 @@ export class Ingresses {
     this.#take(await repository.all())
     await kept.forget()
     await certificates.open()
-    await certificates.keep(this.#records).catch(() => {})
+    await this.#keepCertificates()
     this.#decisions = await startDecisionServer(paths.folder, uid, async (request) => await this.#decide(request), log)
     await nginx.start(signal)
     await certificates.start()
@@ -78,6 +81,7 @@ export class Ingresses {
   /** @param ending whether nginx should end, too */
   async close (ending: boolean): Promise<void> {
     const { nginx, kept, requests, certificates, leases } = this.#options
+    this.#closing.abort()
     await requests.close()
     await leases.close()
     await certificates.close()
@@ -102,7 +106,7 @@ export class Ingresses {
 
   /** @throws invalid_request, instance_not_found, already_exists, hostname_in_use */
   async create ({ name, rules, tags = {} }: CreateIngress): Promise<IngressRecord> {
-    const { ports, repository, secrets, certificates } = this.#options
+    const { ports, repository, secrets } = this.#options
     const checked = checkRules(rules, ports)
     this.#requireTargets(checked)
     return await this.#locks.hold('', async () => {
@@ -112,23 +116,32 @@ export class Ingresses {
       const sealed = (auth: CheckedRule['auth']): { auth?: RuleAuth } => auth === undefined ? {} : { auth: { header: auth.header, sealed: secrets.seal(authPurpose(id), auth.value) } }
       const record = { id, name, tags, createdAt: Date.now(), rules: checked.map(({ auth, ...rule }) => ({ ...rule, ...sealed(auth) })) }
       await this.#requireFree(record)
-      if (!await repository.insert(record, claims(record, ports))) {
+      const isNew = await nowOrLater(async () => {
+        const isStored = await repository.insert(record, claims(record, ports))
+        if (isStored) await this.#changed()
+        return isStored
+        // Whoever asked takes it for not made, and it may have been stored all the same.
+      }, () => { this.#settleLater(async () => { await repository.remove(record) }) })
+      if (!isNew) {
         // Another server of this database was faster.
         await this.#requireFree(record)
         throw IngressExists(name)
       }
-      await this.#changed()
-      await certificates.keep(this.#records)
+      await this.#keepCertificates()
       return record
     })
   }
 
   async delete (ref: string): Promise<void> {
-    const { repository, certificates } = this.#options
+    const { repository } = this.#options
     await this.#locks.hold('', async () => {
-      await repository.remove(this.get(ref))
-      await this.#changed()
-      await certificates.keep(this.#records)
+      const record = this.get(ref)
+      await nowOrLater(async () => {
+        await repository.remove(record)
+        await this.#changed()
+        // It may have been stored all the same, and must not be served any more then.
+      }, () => { this.#settleLater() })
+      await this.#keepCertificates()
     })
   }
 
@@ -185,6 +198,21 @@ export class Ingresses {
       metrics.decided('failed')
       throw error
     }
+  }
+
+  /** What keeps it from that is in the log, and it is looked at again by itself. */
+  async #keepCertificates (): Promise<void> {
+    await this.#options.certificates.keep(this.#records).catch(() => {})
+  }
+
+  /** What a change that failed has stored is not known: it is read as soon as that works. @param undo what is done before */
+  #settleLater (undo?: () => Promise<void>): void {
+    void untilDone(async () => {
+      await this.#locks.hold('', async () => {
+        await undo?.()
+        await this.#changed()
+      })
+    }, this.#closing.signal)
   }
 
   async #changed (): Promise<void> {
