@@ -7,7 +7,6 @@ import { packageRoot } from '../../core/package-root.ts'
 import { notBegun, type FileOutcome } from './count.ts'
 import { bound, estimate, readDurations, recordDurations, type Durations } from './durations.ts'
 import { findTests, type TestFile } from './files.ts'
-import { halve } from './halves.ts'
 import { lint } from './lint.ts'
 import { parseOptions, type TestOptions } from './options.ts'
 import { add, fail, newTotal, printFile, printSummary } from './report.ts'
@@ -17,6 +16,7 @@ import { runFile } from './run-file.ts'
 import { roomOfHost } from './room.ts'
 import { runJobs } from './schedule.ts'
 import { partOfCommit, playsWholeTables } from './share-of-commit.ts'
+import { shareOfFiles, SHARES } from './share-of-files.ts'
 import { tierOf } from './tiers.ts'
 
 const outDir = relative(packageRoot, join(dirname(fileURLToPath(import.meta.url)), '../..'))
@@ -62,9 +62,9 @@ async function main (options: TestOptions): Promise<number> {
   const files = present.filter(({ source }) => tiers.includes(tierOf(source)) && (filters.length === 0 || filters.some(filter => source.includes(filter))))
   if (files.length === 0) fail(total, `no test file matches ${filters.join(', ')}`)
   const durations = await readDurations(durationsFile)
-  const { now, left } = options.half && !playsWholeTables ? halve(files, durations, partOfCommit(2, 'files')) : { now: files, left: [] }
+  const { now, left } = options.share && !playsWholeTables ? shareOfFiles(files, durations, partOfCommit(SHARES, 'files')) : { now: files, left: [] }
   const results = await runAll(jobsOf(now, durations, options), interrupt.signal, options.minutes)
-  for (const { source } of left) results.push({ outcome: notBegun(source, 'another commit has it: of the long tier each has a half') })
+  for (const { source } of left) results.push({ outcome: notBegun(source, 'another commit has it: of the long tier each has a share') })
   const { outcomes, unsteady } = options.repeat && !interrupt.signal.aborted
     ? await repeatFailed(results, printFile)
     : { outcomes: results.map(({ outcome }) => outcome), unsteady: [] }

@@ -12,13 +12,13 @@ export interface TestOptions {
   readonly repeat: boolean
   /** whether the processor time of each file is measured, and printed at the end */
   readonly times: boolean
-  /** whether of the long tier only the half is run that this commit has */
-  readonly half: boolean
+  /** whether of the long tier only the share is run that this commit has */
+  readonly share: boolean
   /** after which no further file is begun; those are counted as skipped, and named */
   readonly minutes: number | undefined
 }
 
-/** `[--long [--half]] [--record] [--repeat] [--times] [--minutes N] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
+/** `[--long [--share]] [--record] [--repeat] [--times] [--minutes N] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
 export function parseOptions (args: readonly string[]): TestOptions {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -27,14 +27,14 @@ export function parseOptions (args: readonly string[]): TestOptions {
       record: { type: 'boolean', default: false },
       repeat: { type: 'boolean', default: false },
       times: { type: 'boolean', default: false },
-      half: { type: 'boolean', default: false },
+      share: { type: 'boolean', default: false },
       minutes: { type: 'string' }
     },
     allowPositionals: true
   })
   const chosen: readonly Tier[] = values.long ? ['long'] : positionals.length > 0 ? tiers : ['fast']
   if (values.minutes !== undefined && !/^\d{1,4}$/.test(values.minutes)) throw new Error(`--minutes: a whole number, and not ${values.minutes}`)
-  if (values.half && (!values.long || positionals.length > 0)) throw new Error('--half: of the long tier, which is --long without words')
-  const { record, repeat, times, half, minutes } = values
-  return { tiers: chosen, filters: positionals, record, repeat, times, half, minutes: minutes === undefined ? undefined : Number(minutes) }
+  if (values.share && (!values.long || positionals.length > 0)) throw new Error('--share: of the long tier, which is --long without words')
+  const { record, repeat, times, share, minutes } = values
+  return { tiers: chosen, filters: positionals, record, repeat, times, share, minutes: minutes === undefined ? undefined : Number(minutes) }
 }

@@ -10,7 +10,7 @@ const DIGITS = 8
 
 /**
  * From 0 to below `parts`.
- * @param of the tables of a file, or the files of a run. They ask different digits: with the same ones, of a table of four parts a file that half of the commits play would only ever play two.
+ * @param of the tables of a file, or the files of a run. They ask different digits: with the same ones, of a table of six parts a file that a third of the commits play would only ever play two.
  */
 export function partOfCommit (parts: number, of: 'tables' | 'files' = 'tables'): number {
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: packageRoot, encoding: 'utf8' })
