@@ -12,10 +12,12 @@ export async function remove (context: Context, id: string): Promise<void> {
   await locks.hold(`delete ${id}`, async () => {
     const record = await repository.find(id)
     if (record === undefined) throw NotFound('snapshot', id)
-    await nowOrLater(async () => {
-      if (!await locks.hold(id, async () => await repository.beginDelete(id))) throw NotFound('snapshot', id)
-      await finishDelete(context, record)
+    const isDeleted = await nowOrLater(async () => {
+      const isBegun = await locks.hold(id, async () => await repository.beginDelete(id))
+      if (isBegun) await finishDelete(context, record)
+      return isBegun
     }, () => { removeLater(context, id) })
+    if (!isDeleted) throw NotFound('snapshot', id)
   })
 }
 
