@@ -42,7 +42,10 @@ async function measure (whose: string, runs: number, program?: string): Promise<
     },
     tracing: () => undefined,
     denied: async () => await Promise.resolve([]),
-    nextRevision: async (above) => await Promise.resolve(revision = Math.max(revision, above) + 1),
+    nextRevision: async (above) => {
+      revision = Math.max(revision, above) + 1
+      return await Promise.resolve(revision)
+    },
     put: async (whole) => { await client.put(whole) },
     patch: async (change) => { await client.patch(change) },
     log: pino({ level: 'silent' })

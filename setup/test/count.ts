@@ -25,7 +25,7 @@ export function notBegun (name: string, reason: string): FileOutcome {
 }
 
 /** The state of a block while it runs. */
-interface Block {
+export interface Block {
   readonly name: string
   readonly count: TestCount
   readonly failures: Failure[]
@@ -36,7 +36,7 @@ interface Block {
   asserts: number
 }
 
-function newBlock (name: string): Block {
+export function newBlock (name: string): Block {
   return { name, count: { passed: 0, failed: 0, skipped: 0 }, failures: [], skips: [], broken: [], hasBlocks: false, asserts: 0 }
 }
 
@@ -62,15 +62,20 @@ export function createCounter (name: string): { parser: Parser, finish: (ending:
     parser,
     finish: (ending) => {
       file.broken.push(...faultsOf(parser, file, ending))
-      const outcome = newBlock('')
-      close(outcome, file)
-      return { name, count: outcome.count, failures: outcome.failures, skips: outcome.skips, durationMs: ending.durationMs, said: ending.said ?? '' }
+      return outcomeOf(file, ending)
     }
   }
 }
 
+/** The result of a file whose block is complete. */
+export function outcomeOf (file: Block, { durationMs, said = '' }: Pick<Ending, 'durationMs' | 'said'>): FileOutcome {
+  const outcome = newBlock('')
+  close(outcome, file)
+  return { name: file.name, count: outcome.count, failures: outcome.failures, skips: outcome.skips, durationMs, said }
+}
+
 /** What is wrong with a file as a whole, besides the tests that it reported as failed. */
-function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
+export function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
   const { results } = parser
   if (overranSeconds !== undefined) return [{ name: '', detail: `it was not done after ${overranSeconds} s, its bound, and was ended` }]
   if (results === null) return [{ name: '', detail: 'its results are not complete' }]
@@ -88,7 +93,7 @@ function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSecon
 }
 
 /** Adds what a parser reads to its block. */
-function follow (parser: Parser, block: Block): void {
+export function follow (parser: Parser, block: Block): void {
   let open: Block | undefined
   parser.on('child', (childParser: Parser) => {
     block.hasBlocks = true
@@ -131,10 +136,15 @@ function noteSkip (block: Block, name: string, reason: string | boolean): void {
 
 /** Reads a block's own result line, and closes the block. */
 function settle (parent: Block, child: Block, result: Result): void {
+  readResult(child, result)
+  close(parent, child)
+}
+
+/** Adds what a block's own result line says besides its tests. */
+export function readResult (child: Block, result: Result): void {
   if (result.skip !== false) noteSkip(child, '', result.skip)
   const isExplained = child.broken.length > 0 || child.failures.length > 0
   if (!result.ok && !isExplained) child.broken.push({ name: '', detail: describe(result) })
-  close(parent, child)
 }
 
 /** Adds the result of a block to its parent. */
@@ -156,7 +166,7 @@ const SHOWN = ['message', 'error', 'diff', 'expected', 'wanted', 'found', 'exitC
 /** of each: a program may have said very much */
 const SHOWN_CHARACTERS = 20_000
 
-function describe (result: Result): string {
+export function describe (result: Result): string {
   const diag: unknown = result.diag
   if (typeof diag !== 'object' || diag === null) return result.tapError ?? 'failed'
   const lines = Object.entries(diag).filter(([key]) => SHOWN.includes(key)).map(([key, value]) => {

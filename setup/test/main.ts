@@ -12,44 +12,51 @@ import { parseOptions, type TestOptions } from './options.ts'
 import { add, fail, newTotal, printFile, printSummary } from './report.ts'
 import { timesOf } from './processor-time.ts'
 import { repeatFailed, type Repeatable } from './repeat.ts'
-import { runFile } from './run-file.ts'
+import { runFile, runFiles, type RunOptions } from './run-file.ts'
 import { roomOfHost } from './room.ts'
 import { runJobs } from './schedule.ts'
 import { partOfCommit, playsWholeTables } from './share-of-commit.ts'
 import { shareOfFiles, SHARES } from './share-of-files.ts'
+import { ownProcesses, shareProcesses } from './share-process.ts'
 import { tierOf } from './tiers.ts'
 
 const outDir = relative(packageRoot, join(dirname(fileURLToPath(import.meta.url)), '../..'))
 const durationsFile = join(packageRoot, 'setup/test/durations.json')
 
 interface Job {
-  readonly name: string
-  readonly run: (signal: AbortSignal) => Promise<FileOutcome>
-  /** whether another run of it may have another result */
-  readonly isRepeatable: boolean
+  /** what it has an outcome of each */
+  readonly names: readonly string[]
+  readonly seconds: number
+  readonly run: (signal: AbortSignal) => Promise<FileOutcome[]>
+  /** Runs one again by itself; undefined: another run has no other result. */
+  readonly again?: (name: string, signal: AbortSignal) => Promise<FileOutcome>
 }
 
 /** The jobs of a run, the longest first. Lint is one of them, unless the run is about some files only. */
-function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times }: TestOptions): Job[] {
-  const ordered = [...files].sort((a, b) => estimate(durations, b.source) - estimate(durations, a.source))
-  const tests = ordered.map((file): Job => ({
-    name: file.source,
-    run: async signal => await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }),
-    isRepeatable: true
+async function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times }: TestOptions): Promise<Job[]> {
+  const options = (signal: AbortSignal): RunOptions => ({ bound: ({ source }) => bound(durations, source), signal, times })
+  const processes = shareProcesses(files, await ownProcesses(packageRoot, files), durations)
+  const tests = processes.map((shared): Job => ({
+    names: shared.map(({ source }) => source),
+    seconds: shared.reduce((sum, { source }) => sum + estimate(durations, source), 0),
+    run: async signal => await runFiles(shared, options(signal)),
+    again: async (name, signal) => await runFile(shared.find(({ source }) => source === name) ?? shared[0], options(signal))
   }))
-  return tiers.includes('fast') && filters.length === 0 ? [{ name: 'lint', run: lint, isRepeatable: false }, ...tests] : tests
+  tests.sort((a, b) => b.seconds - a.seconds)
+  return tiers.includes('fast') && filters.length === 0 ? [{ names: ['lint'], seconds: Infinity, run: async signal => [await lint(signal)] }, ...tests] : tests
 }
 
 /** Runs the jobs, a few at a time. @param minutes after which it begins no further one */
 async function runAll (jobs: readonly Job[], signal: AbortSignal, minutes = Infinity): Promise<Repeatable[]> {
   const results: Repeatable[] = []
   const until = performance.now() + minutes * 60_000
-  const left = await runJobs(jobs, async ({ run, isRepeatable }) => {
-    const outcome = await run(signal)
-    results.push({ outcome, ...isRepeatable ? { again: async () => await run(signal) } : {} })
-    printFile(outcome)
+  const left = await runJobs(jobs, async ({ run, again }) => {
+    for (const outcome of await run(signal)) {
+      results.push({ outcome, ...again === undefined ? {} : { again: async () => await again(outcome.name, signal) } })
+      printFile(outcome)
+    }
   }, () => signal.aborted || performance.now() > until, roomOfHost())
-  if (!signal.aborted) for (const { name } of left) results.push({ outcome: notBegun(name, `the run was to begin no file after ${minutes} min`) })
+  if (!signal.aborted) for (const name of left.flatMap(({ names }) => names)) results.push({ outcome: notBegun(name, `the run was to begin no file after ${minutes} min`) })
   return results
 }
 
@@ -63,7 +70,7 @@ async function main (options: TestOptions): Promise<number> {
   if (files.length === 0) fail(total, `no test file matches ${filters.join(', ')}`)
   const durations = await readDurations(durationsFile)
   const { now, left } = options.share && !playsWholeTables ? shareOfFiles(files, durations, partOfCommit(SHARES, 'files')) : { now: files, left: [] }
-  const results = await runAll(jobsOf(now, durations, options), interrupt.signal, options.minutes)
+  const results = await runAll(await jobsOf(now, durations, options), interrupt.signal, options.minutes)
   for (const { source } of left) results.push({ outcome: notBegun(source, 'another commit has it: of the long tier each has a share') })
   const { outcomes, unsteady } = options.repeat && !interrupt.signal.aborted
     ? await repeatFailed(results, printFile)

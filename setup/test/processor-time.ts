@@ -10,8 +10,10 @@ const CGROUPS = '/sys/fs/cgroup'
 export interface Meter {
   /** the command that runs `command` inside the group */
   wrap: (command: readonly string[]) => string[]
-  /** Seconds that all processes of the group have used. The group is removed. */
-  end: () => Promise<number>
+  /** Seconds that all processes of the group have used. */
+  seconds: () => Promise<number>
+  /** Removes the group. */
+  end: () => Promise<void>
 }
 
 /** Makes a control group. Throws when this user cannot make one. */
@@ -21,11 +23,8 @@ export async function startMeter (name: string): Promise<Meter> {
   await mkdir(folder)
   return {
     wrap: (command) => ['/bin/sh', '-c', 'echo $$ > "$0"/cgroup.procs && exec "$@"', folder, ...command],
-    end: async () => {
-      const seconds = await figure(folder)
-      await removeGroup(folder)
-      return seconds
-    }
+    seconds: async () => await figure(folder),
+    end: async () => await removeGroup(folder)
   }
 }
 

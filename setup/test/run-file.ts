@@ -1,98 +1,86 @@
-// Runs one test file as a process of its own and counts what it reports.
-import { spawn, type ChildProcess } from 'node:child_process'
-import { hasCode } from '../../core/errors/system-code.ts'
-import { packageRoot } from '../../core/package-root.ts'
+// Runs test files, one or several in a process of their own, and counts what they report.
+import { fileURLToPath } from 'node:url'
 import { BoundedText } from './bounded-text.ts'
 import { createCounter, type FileOutcome } from './count.ts'
+import { createSharedCounter, type SharedResult } from './count-shared.ts'
 import type { TestFile } from './files.ts'
-import { startMeter } from './processor-time.ts'
+import { startMeter, type Meter } from './processor-time.ts'
+import { runProcess, type ProcessOptions } from './run-process.ts'
 
-/** Time in which a test must end what it started after it was asked to end. */
-const GRACE_MS = 60_000
 /** the part of a file's other output that is kept; shown when it fails */
 const KEPT_BYTES = 64 * 1024
 
-export interface RunOptions {
-  /** A file that runs longer is asked to end, and fails. */
-  readonly boundSeconds: number
-  /** When it aborts, the file is asked to end. */
-  readonly signal: AbortSignal
-  readonly graceMs?: number
+const sharedProcess = fileURLToPath(new URL('../../test/helpers/shared-process.js', import.meta.url))
+
+export interface RunOptions extends Omit<ProcessOptions, 'boundSeconds'> {
+  /** Seconds after which a file hangs. It is asked to end, and fails. */
+  readonly bound: (file: TestFile) => number
   /** whether the processor time is wanted */
   readonly times?: boolean
 }
 
-/** Compares every answer of a server in the file's own process with the API's document. */
-const documentedErrors = new URL('../../test/helpers/documented-errors.js', import.meta.url).href
-
 let runs = 0
 
-/** Runs the file to its end. A file that does not end when asked is killed, with every process of its group. */
-export async function runFile (file: TestFile, { boundSeconds, signal, graceMs = GRACE_MS, times = false }: RunOptions): Promise<FileOutcome> {
-  const started = performance.now()
-  const counter = createCounter(file.source)
-  const said = new BoundedText(KEPT_BYTES)
+async function withMeter<T> (times: boolean, use: (meter: Meter | undefined) => Promise<T>): Promise<T> {
   const meter = times ? await startMeter(`berth-test-${process.pid}-${++runs}`) : undefined
-  // Without source maps: see places.ts.
-  const command = [process.execPath, '--import', documentedErrors, file.compiled]
-  const [program = '', ...args] = meter?.wrap(command) ?? command
-  const child = spawn(program, args, {
-    cwd: packageRoot,
-    // A group of its own, so that only this process passes Ctrl-C on to it.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(boundSeconds) }
-  })
-  let overran = false
-  let force: NodeJS.Timeout | undefined
-  const end = (): void => {
-    child.kill('SIGTERM')
-    force ??= setTimeout(() => killGroup(child), graceMs)
-  }
-  const late = setTimeout(() => {
-    overran = true
-    end()
-  }, boundSeconds * 1000)
-  signal.addEventListener('abort', end)
-  if (signal.aborted) end()
-  child.stdout.on('data', (chunk: Buffer) => counter.parser.write(chunk))
-  child.stderr.on('data', (chunk: Buffer) => said.add(chunk))
   try {
-    const ending = await ended(child)
-    counter.parser.end()
-    const outcome = counter.finish({ ...ending, ...overran ? { overranSeconds: boundSeconds } : {}, durationMs: performance.now() - started, said: said.toString() })
-    return { ...outcome, ...meter === undefined ? {} : { processorSeconds: await meter.end() } }
+    return await use(meter)
   } finally {
-    clearTimeout(late)
-    clearTimeout(force)
-    signal.removeEventListener('abort', end)
+    await meter?.end()
   }
 }
 
-/** Waits for the process and for the ends of its pipes, which a process that it left behind may hold open for ever. */
-async function ended (child: ChildProcess): Promise<{ exitCode: number | null, signal: string | null }> {
-  return await new Promise((resolve, reject) => {
-    let patience: NodeJS.Timeout | undefined
-    child.once('error', reject)
-    child.once('exit', () => {
-      patience = setTimeout(() => {
-        killGroup(child)
-        child.stdout?.destroy()
-        child.stderr?.destroy()
-      }, 5000)
+export async function runFile (file: TestFile, { bound, times = false, ...options }: RunOptions): Promise<FileOutcome> {
+  return await withMeter(times, async (meter) => {
+    const counter = createCounter(file.source)
+    const said = new BoundedText(KEPT_BYTES)
+    const ending = await runProcess([file.compiled], {
+      ...options,
+      boundSeconds: bound(file),
+      wrap: meter?.wrap ?? (command => command),
+      onStdout: (chunk) => { counter.parser.write(chunk) },
+      onStderr: (chunk) => said.add(chunk)
     })
-    child.once('close', (exitCode, signal) => {
-      clearTimeout(patience)
-      resolve({ exitCode, signal })
-    })
+    counter.parser.end()
+    return { ...counter.finish({ ...ending, said: said.toString() }), ...meter === undefined ? {} : { processorSeconds: await meter.seconds() } }
   })
 }
 
-function killGroup (child: ChildProcess): void {
-  if (child.pid === undefined) return
-  try {
-    process.kill(-child.pid, 'SIGKILL')
-  } catch (error) {
-    if (!hasCode(error, 'ESRCH')) throw error
-  }
+/** Runs the files in one process. If it ends in one of them, those after that one run in another. */
+export async function runFiles (files: readonly [TestFile, ...TestFile[]], options: RunOptions): Promise<FileOutcome[]> {
+  const [first, second, ...others] = files
+  if (second === undefined) return [await runFile(first, options)]
+  const { outcomes, left: [next, ...rest] } = await runShared([first, second, ...others], options)
+  return next === undefined || options.signal.aborted ? [...outcomes] : [...outcomes, ...await runFiles([next, ...rest], options)]
+}
+
+async function runShared (files: readonly [TestFile, ...TestFile[]], { bound, times = false, ...options }: RunOptions): Promise<SharedResult> {
+  return await withMeter(times, async (meter) => {
+    const readings: Array<Promise<number>> = []
+    let said = new BoundedText(KEPT_BYTES)
+    const take = (): string => {
+      const text = said.toString()
+      said = new BoundedText(KEPT_BYTES)
+      return text
+    }
+    const counter = createSharedCounter(files, take, () => { if (meter !== undefined) readings.push(meter.seconds()) })
+    const bounds = files.map(bound)
+    const ending = await runProcess([sharedProcess, String(Math.max(...bounds)), ...files.map(({ compiled }) => compiled)], {
+      ...options,
+      boundSeconds: bounds.reduce((sum, seconds) => sum + seconds, 0),
+      wrap: meter?.wrap ?? (command => command),
+      onStdout: (chunk) => { counter.parser.write(chunk) },
+      onStderr: (chunk) => said.add(chunk)
+    })
+    counter.parser.end()
+    const { outcomes, left } = counter.finish(ending)
+    const seconds = await Promise.all(readings)
+    return { outcomes: outcomes.map((outcome, index) => ({ ...outcome, ...timeOf(seconds, index) })), left }
+  })
+}
+
+/** The processor time of a file, of what all had used at the end of each. */
+function timeOf (seconds: readonly number[], index: number): { processorSeconds?: number } {
+  const [before, after] = [index === 0 ? 0 : seconds[index - 1], seconds[index]]
+  return before === undefined || after === undefined ? {} : { processorSeconds: after - before }
 }

@@ -12,3 +12,10 @@ undocumentedErrors.subscribe((message) => {
 })
 
 process.on('exit', () => { if (seen.size > 0) process.exitCode = 1 })
+
+/** Those since the last call, for a process with several files; they no longer make the process fail. */
+export function takeUndocumentedErrors (): string[] {
+  const taken = [...seen]
+  seen.clear()
+  return taken
+}

@@ -9,7 +9,7 @@ import tap, { type Test } from 'tap'
 import { openDatabase } from '../../core/db/open.ts'
 import { hangProcess, mariadbUrl, PROGRAM, startMariadb, type MariadbServer } from './mariadb-server.ts'
 
-// One server per test file (which is one process), started by the first test that needs it.
+// One server per test file, started by the first test that needs it.
 let server: Promise<MariadbServer> | undefined
 
 export type DatabaseTest = (t: Test, database: Knex, url: string) => Promise<void>
@@ -64,6 +64,10 @@ async function onDatabase (t: Test, url: string, fn: DatabaseTest): Promise<void
 
 async function startOnce (): Promise<MariadbServer> {
   const started = await startMariadb()
-  tap.teardown(() => started.stop())
+  tap.teardown(async () => {
+    // The next file of the process starts its own.
+    server = undefined
+    await started.stop()
+  })
   return started
 }

@@ -39,7 +39,7 @@ t.test('a promise that nobody waits for, or that is taken for a value, is found 
       'export async function right (): Promise<boolean> { return await wait() }'
     ].join('\n')
   })
-  const args = ['--type-aware', '--config', join(packageRoot, 'setup/lint/promises.json'), '--format=unix', 'wrong.ts']
+  const args = ['--type-aware', '--config', join(packageRoot, 'setup/lint/oxlint.json'), '--format=unix', 'wrong.ts']
   const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), args, { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
   t.same([...said.matchAll(/wrong\.ts:(\d+):\d+: .*\[Error\/typescript\(([^)]+)\)\]/g)].map(([, line, rule]) => `${line} ${rule}`), ['2 no-floating-promises', '3 await-thenable', '4 no-misused-promises'], said)
 })
@@ -48,8 +48,8 @@ t.test('a change of any file that the lint reads has all linted again', async (t
   const sources = Object.fromEntries(['bench', 'cli', 'core', 'examples', 'plugins', 'proxy', 'setup', 'test'].map((name) => [name, {}]))
   const folder = t.testdir({ ...sources, 'eslint.config.js': '', 'package-lock.json': '', 'tsconfig.json': '' })
   await mkdir(join(folder, 'setup/lint'))
-  await writeFile(join(folder, 'setup/lint/promises.json'), '')
-  for (const name of ['eslint.config.js', 'setup/lint/promises.json', 'core/a.ts', 'examples/plugin.ts', 'plugins/page.tsx', 'setup/lint/rule.js']) {
+  await writeFile(join(folder, 'setup/lint/oxlint.json'), '')
+  for (const name of ['eslint.config.js', 'setup/lint/oxlint.json', 'core/a.ts', 'examples/plugin.ts', 'plugins/page.tsx', 'setup/lint/rule.js']) {
     const before = await digestOfSources(folder)
     await writeFile(join(folder, name), 'changed')
     t.not(await digestOfSources(folder), before, name)

@@ -66,7 +66,10 @@ function stage (): Stage {
       one: (id) => { composed++; return vms.get(id) }
     },
     denied: async () => await Promise.resolve(ranges),
-    nextRevision: async (above) => await Promise.resolve(revision = Math.max(revision, above) + 1),
+    nextRevision: async (above) => {
+      revision = Math.max(revision, above) + 1
+      return await Promise.resolve(revision)
+    },
     put: async (whole) => { await proxy.take(whole) },
     patch: async (change) => { await proxy.take(change) },
     tracing: () => tracing,

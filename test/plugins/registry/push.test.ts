@@ -1,4 +1,5 @@
 // Pushes to the built-in registry by skopeo and by the SDK, and what becomes of them.
+// Own process: it measures the memory that a push takes.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

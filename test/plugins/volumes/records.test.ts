@@ -1,4 +1,5 @@
 // Records of an archive that say something about what follows, and are no content.
+// Own process: it measures the memory of buffers.
 import t from 'tap'
 import { Blocks } from '../../../plugins/volumes/archive/blocks.ts'
 import { readTar } from '../../../plugins/volumes/archive/tar.ts'

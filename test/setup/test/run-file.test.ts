@@ -11,7 +11,7 @@ import { eventually } from '../../helpers/eventually.ts'
 async function run (t: Test, text: string, options: { boundSeconds?: number, graceMs?: number, signal?: AbortSignal } = {}): Promise<FileOutcome & { folder: string }> {
   const folder = t.testdir({ 'a.test.js': `const folder = ${JSON.stringify(t.testdirName)}\n${text}` })
   const { boundSeconds = 120, graceMs = 60_000, signal = new AbortController().signal } = options
-  return { folder, ...await runFile({ source: 'a.test.ts', compiled: join(folder, 'a.test.js') }, { boundSeconds, graceMs, signal }) }
+  return { folder, ...await runFile({ source: 'a.test.ts', compiled: join(folder, 'a.test.js') }, { bound: () => boundSeconds, graceMs, signal }) }
 }
 
 const passing = 'console.log("TAP version 14\\nok 1 - x\\n1..1")'

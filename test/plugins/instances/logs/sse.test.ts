@@ -1,4 +1,5 @@
 // The stream of GET logs over a real connection: what happens when either side goes.
+// Own process: it measures the memory of buffers, and counts open files.
 import { readdir, readlink } from 'node:fs/promises'
 import t from 'tap'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
