@@ -10,7 +10,7 @@ import type { Tracing } from '../tracing/tracing.ts'
 export type Logger = PinoLogger
 
 /** Domain events, by name. Plugins augment it in their `contract.ts`. */
-
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface DomainEvents {}
 
 /** core/jobs/events.ts: in-process publish and subscribe. A listener that throws is logged and stops nobody. */

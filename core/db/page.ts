@@ -4,6 +4,7 @@ import { InvalidRequest } from '../errors/common.ts'
 import { unknownPlace, type Found, type Page } from '../http/list.ts'
 import { dialectOf } from './open.ts'
 
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what knex itself says of rows whose columns it does not know
 export type Rows = Knex.QueryBuilder<any, any>
 
 /** How the rows of a list are ordered. An index starts with the columns that all rows have in common, followed by each column and `tie`. */

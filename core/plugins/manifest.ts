@@ -10,7 +10,7 @@ import type { HostPackage } from '../process/packages.ts'
  * Every service that can be in the container, by key. Empty here: core and each plugin's `contract.ts` augment it,
  * so the provider of a service declares its key and type.
  */
-
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface Cradle {}
 
 export type ServiceKey = keyof Cradle & string
@@ -19,7 +19,7 @@ export type ServiceKey = keyof Cradle & string
  * Slots: container keys with many providers. A filler provides one named implementation; core supplies the slot to
  * its requirers as a `ReadonlyMap<name, implementation>` of the fillers that started.
  */
-
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface Slots {}
 
 export type SlotName = keyof Slots & string

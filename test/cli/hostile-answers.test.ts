@@ -34,7 +34,7 @@ t.test('no command prints a control character that somebody else chose', async (
   for (const call of calls) {
     const { code, out, error } = await berth(call.split(' '), { env })
     t.equal(code, 0, `${call}: ${error}`)
-
+    // eslint-disable-next-line no-control-regex
     t.notMatch(out + error, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/, call)
     t.ok(out.includes('2J'), `${call} shows it`)
   }

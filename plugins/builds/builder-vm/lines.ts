@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 
 const MAX_LINE_CHARACTERS = 64 * 1024
 // Escape sequences: colours (they end in `m`) and all others of this form, then those that set a title and the like, then all other control characters but the tab.
-
+// eslint-disable-next-line no-control-regex
 const UNWANTED = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]/g
 
 export interface Lines {

@@ -106,6 +106,7 @@ export class FieldReader {
 
   /** A text for people, without control characters, which could rewrite a terminal or a log line. */
   prose (tag: Tag): string | undefined {
+    // eslint-disable-next-line no-control-regex
     return this.text(tag)?.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
   }
 }
