@@ -21,7 +21,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/port-forward.long.test.ts': ['port-forward'],
   'cli/with-egress.ts': ['egress'],
   'integration/devices/inside.ts': ['device available', 'device register', 'device ls', 'device rm'],
-  'cli/connection.test.ts': ['login', 'context ls', 'context use', 'context rm'],
+  'cli/connection.long.test.ts': ['login', 'context ls', 'context use', 'context rm'],
   'cli/help.test.ts': ['completion'],
   'core/cli/serve.test.ts': ['serve'],
   'core/cli/command-line.test.ts': ['check-config', 'print-config', 'token'],
