@@ -13,7 +13,7 @@ const COMPRESSION = `${INSTANCES}/compression-crashes.long.test.ts`
 const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
 const SHARED = 'test/plugins/instances/private-memory-crashes.long.test.ts'
 const HOT = `${INSTANCES}/hot-standby-crashes.long.test.ts`
-const COPIES = `${INSTANCES}/copies-crashes.test.ts`
+const COPIES = `${INSTANCES}/copies-crashes.long.test.ts`
 const RESTART = `${INSTANCES}/restart.test.ts`
 const EXPIRY = `${INSTANCES}/expiry.test.ts`
 const ATTACHMENTS = 'test/plugins/volumes/attachments.test.ts'
@@ -39,7 +39,7 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'A revision that takes a VM away', tests: { [`${PROXY}/revocation.test.ts`]: ['a revision that removes VMs is in force for all of them when it is acknowledged'] } },
     { line: 'What Node would throw for is checked before it is written', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for', 'trailers with a single-value field come out with one value', 'an answer of an HTTP/2 origin that Node would throw for', 'a guest\'s trailers with a single-value field'], [`${PROXY}/http1.test.ts`]: ['a guest\'s own Authorization does not pass behind a body'] } },
     { line: 'Whatever calls back for a request runs inside of its exchange', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for'], [`${PROXY}/hostile-answers.long.test.ts`]: ['no answer of an HTTP/1.1 origin ends the proxy'] } },
-    { line: 'A request over HTTP/2 is sent a second time only when', tests: { [`${PROXY}/unprocessed.test.ts`]: ['a request that its origin has not processed is sent again, with its whole body', 'what may have been processed, was refused before, or is too large to be kept is not sent again', 'an answer that has begun and is refused then is not asked for again'] } },
+    { line: 'A request over HTTP/2 is sent a second time only when', tests: { [`${PROXY}/unprocessed.long.test.ts`]: ['a request that its origin has not processed is sent again, with its whole body', 'what may have been processed, was refused before, or is too large to be kept is not sent again', 'an answer that has begun and is refused then is not asked for again'] } },
     { line: 'Whoever ends a request ends both sides of it', tests: { [`${PROXY}/streams.test.ts`]: ['P9: an abort on either side ends the other'], [`${PROXY}/faults.test.ts`]: ['a guest\'s trailers with a single-value field, and its resets'], [`${PROXY}/origin-connections.long.test.ts`]: ['an origin that answers early gets the whole body all the same'] } },
     { line: 'The policy is read in the turn of the event loop', tests: { [`${PROXY}/credentials.test.ts`]: ['A46: each of a hundred requests carries the old or the new value whole', 'A46: a request that waits for its connection'] } },
     { line: 'A secret is in no log', tests: { [`${PROXY}/credentials.test.ts`]: ['A47: the secret is in no file', 'A45: a secret that an origin sends back'] } },
