@@ -64,11 +64,16 @@ export async function removeTree (path: string): Promise<void> {
   }
 }
 
+/** A removal that failed still goes on elsewhere in the tree for a moment: what is gone needs nothing. */
 async function openUp (path: string): Promise<void> {
-  if (!(await lstat(path)).isDirectory()) return
-  await chmod(path, 0o700)
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await openUp(join(path, entry.name))
+  try {
+    if (!(await lstat(path)).isDirectory()) return
+    await chmod(path, 0o700)
+    for (const entry of await readdir(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) await openUp(join(path, entry.name))
+    }
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
   }
 }
 

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { removeTree, renameDurably, syncFile, syncFolder, writeFileDurably } from '../../../core/fs/durable.ts'
+import { flatten } from '../../../core/fs/flatten.ts'
 
 t.test('a file is written whole, with its mode, and nothing else stays', async (t) => {
   const folder = t.testdir()
@@ -38,6 +39,18 @@ t.test('a tree is removed with folders that have no permissions, without followi
   await t.rejects(lstat(join(folder, 'tree')), { code: 'ENOENT' })
   t.equal(await readFile(join(folder, 'keep/file'), 'utf8'), 'x')
   await removeTree(join(folder, 'tree'))
+})
+
+t.test('a tree is made shallow although a removal that has failed still goes on in it', async (t) => {
+  for (let round = 0; round < 5; round++) {
+    const root = join(t.testdir(), 'tree')
+    await Promise.all(Array.from({ length: 20 }, async (_, index) => { await mkdir(join(root, String(index), 'a/b/c/d'), { recursive: true }) }))
+    await mkdir(join(root, 'stays'))
+    const removal = Promise.all(Array.from({ length: 20 }, async (_, index) => { await rm(join(root, String(index)), { recursive: true }) }))
+    t.type(await flatten(root), 'number')
+    await removal
+    t.same(await readdir(root), ['stays'])
+  }
 })
 
 t.test('a tree is removed that is too deep for the kernel to be named, several times over, and with names that are no text', async (t) => {
