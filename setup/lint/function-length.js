@@ -1,4 +1,4 @@
-// An ESLint rule on the length of functions. The functions inside a function count for themselves, so that a factory
+// A rule of the lint on the length of functions. The functions inside a function count for themselves, so that a factory
 // that returns an object of short functions is not a long function.
 
 const create = (context) => {

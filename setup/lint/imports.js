@@ -1,4 +1,4 @@
-// ESLint rules on who may import whom. They are the architecture in executable form: see README.md, "How it fits together".
+// Rules of the lint on who may import whom. They are the architecture in executable form: see README.md, "How it fits together".
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'

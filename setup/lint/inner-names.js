@@ -1,4 +1,4 @@
-// An ESLint rule on names: snake_case is the API's, the database's and other programs'. Inside, a name is in camelCase; requests and answers are mapped once, at the edge.
+// A rule of the lint on names: snake_case is the API's, the database's and other programs'. Inside, a name is in camelCase; requests and answers are mapped once, at the edge.
 
 const SNAKE = /^[a-z][a-zA-Z0-9]*_[a-z0-9_]+$/
 

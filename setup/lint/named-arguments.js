@@ -1,4 +1,4 @@
-// An ESLint rule on calls: a bare `true` or `false` beside other arguments says nothing about what it turns on, so it is a property with a name, or a word.
+// A rule of the lint on calls: a bare `true` or `false` beside other arguments says nothing about what it turns on, so it is a property with a name, or a word.
 
 // Of Node and of libraries, which fix the order of their arguments: timers that resolve to a value, decorators, and ASN.1.
 const OTHERS = new Set(['setTimeout', 'sleep', 'decorate', 'setKeepAlive', 'getIn', 'create'])

@@ -13,7 +13,7 @@ const execute = promisify(execFile)
 /** What is compiled. */
 export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const
 /** What is needed besides: tests read it, or the compiler does. */
-const BESIDE = ['config', 'systemd', 'examples', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'eslint.config.js']
+const BESIDE = ['config', 'systemd', 'examples', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json', 'package-lock.json', 'tsconfig.json', '.oxlintrc.json']
 const COMPILER = 'node_modules/typescript-native/bin/tsc'
 
 export interface Remains {

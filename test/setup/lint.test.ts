@@ -1,6 +1,6 @@
 // The rules of the lint that are our own say what they should, of code that breaks them.
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Linter, type Rule } from 'eslint'
 import t from 'tap'
@@ -27,34 +27,50 @@ t.test('inside, names are in camelCase', async (t) => {
   t.same(complaints(rule, ['const LONG_NAME = 1', "f('size_gb: must be whole')", 'const _unused = sizeGb', "x['created_at']"].join('\n')), [])
 })
 
-t.test('a promise that nobody waits for, or that is taken for a value, is found by its type', async (t) => {
+// A line, and what is said of it: a rule of each plugin, so that none is lost in silence.
+const WRONG = [
+  ["import { a } from '../plugins/a.ts'", 'berth(boundaries)'],
+  ['export async function wait (): Promise<boolean> { return true }'],
+  ['export function forget (): void { wait() }', 'typescript(no-floating-promises)'],
+  ['export async function late (): Promise<number> { return await 3 }', 'typescript(await-thenable)'],
+  ['export function some (list: readonly string[]): boolean { return list.some(async () => await wait()) }', 'typescript(no-misused-promises)'],
+  ['export async function right (): Promise<boolean> { return await wait() && a }'],
+  ["export const home = process.env['HOME']", 'eslint(no-restricted-properties)'],
+  ["export const path = __dirname + '/a'", 'node(no-path-concat)'],
+  ['export const asked = new Promise((ok, reject) => { reject(ok) })', 'promise(param-names)'],
+  ['export const list = [ 1]', '@stylistic(array-bracket-spacing)'],
+  ['export const two_words = 1', 'eslint-core(camelcase)'],
+  ['export const cast = list as unknown as string', 'eslint-core(no-restricted-syntax)'],
+  ['export const slow = /^(a+)+$/', 'regexp(no-super-linear-backtracking)'],
+  ["export function read (callback: (text: string) => void): void { callback('text') }", 'n(no-callback-literal)'],
+  ['export const fast = 1 // eslint-disable-line no-debugger', 'unused']
+] as const
+
+t.test('the rules find what they should, by the configuration that there is', async (t) => {
   const folder = t.testdir({
-    'tsconfig.json': JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', lib: ['es2023'], types: [] }, include: ['*.ts'] }),
+    'tsconfig.json': JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', lib: ['es2023'], types: [] }, include: ['.'] }),
     'package.json': '{ "type": "module" }',
-    'wrong.ts': [
-      'export async function wait (): Promise<boolean> { return true }',
-      'export function forget (): void { wait() }',
-      'export async function late (): Promise<number> { return await 3 }',
-      'export function some (list: readonly string[]): boolean { return list.some(async () => await wait()) }',
-      'export async function right (): Promise<boolean> { return await wait() }'
-    ].join('\n')
+    core: { 'wrong.ts': WRONG.map(([line]) => `${line}\n`).join('') },
+    plugins: { 'a.ts': 'export const a = true\n', 'page.tsx': 'export const items = [1].map((n) => <li>{n}</li>)\nexport const text = <p id="a">a</p>\n' },
+    setup: {}
   })
-  const args = ['--type-aware', '--config', join(packageRoot, 'setup/lint/oxlint.json'), '--format=unix', 'wrong.ts']
-  const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), args, { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
-  t.same([...said.matchAll(/wrong\.ts:(\d+):\d+: .*\[Error\/typescript\(([^)]+)\)\]/g)].map(([, line, rule]) => `${line} ${rule}`), ['2 no-floating-promises', '3 await-thenable', '4 no-misused-promises'], said)
+  // The patterns of the file are of the folder that it stands in.
+  for (const name of ['.oxlintrc.json', 'setup/lint']) await cp(join(packageRoot, name), join(folder, name), { recursive: true })
+  const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), ['--format=unix', 'core/wrong.ts', 'plugins/page.tsx'], { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
+  const found = [...said.matchAll(/^(\S+):(\d+):\d+: (Unused)?.* \[Error(?:\/(\S+))?\]$/gm)].map(([, file, line, unused, rule]) => `${file}:${line} ${rule ?? unused?.toLowerCase()}`)
+  t.same(found.sort(), [...WRONG.flatMap(([, rule], index) => rule === undefined ? [] : [`core/wrong.ts:${index + 1} ${rule}`]), 'plugins/page.tsx:1 react(jsx-key)', 'plugins/page.tsx:2 @stylistic(jsx-quotes)'].sort(), said)
 })
 
 t.test('a change of any file that the lint reads has all linted again', async (t) => {
-  const sources = Object.fromEntries(['bench', 'cli', 'core', 'examples', 'plugins', 'proxy', 'setup', 'test'].map((name) => [name, {}]))
-  const folder = t.testdir({ ...sources, 'eslint.config.js': '', 'package-lock.json': '', 'tsconfig.json': '' })
+  const sources = Object.fromEntries(['core', 'examples', 'plugins', 'setup'].map((name) => [name, {}]))
+  const folder = t.testdir({ ...sources, '.oxlintrc.json': '', 'package-lock.json': '', dist: {} })
   await mkdir(join(folder, 'setup/lint'))
-  await writeFile(join(folder, 'setup/lint/oxlint.json'), '')
-  for (const name of ['eslint.config.js', 'setup/lint/oxlint.json', 'core/a.ts', 'examples/plugin.ts', 'plugins/page.tsx', 'setup/lint/rule.js']) {
+  for (const name of ['.oxlintrc.json', 'package-lock.json', 'tsconfig.json', 'core/a.ts', 'examples/plugin.ts', 'plugins/page.tsx', 'setup/lint/rule.js']) {
     const before = await digestOfSources(folder)
     await writeFile(join(folder, name), 'changed')
     t.not(await digestOfSources(folder), before, name)
   }
   const before = await digestOfSources(folder)
-  await writeFile(join(folder, 'core/README.md'), 'changed')
+  for (const name of ['core/README.md', 'dist/a.js']) await writeFile(join(folder, name), 'changed')
   t.equal(await digestOfSources(folder), before, 'and what it does not read changes nothing')
 })
