@@ -17,6 +17,7 @@ import { bootId } from '../process/identity.ts'
 import { version } from '../version.ts'
 import { checksumOf } from './checksum.ts'
 import { Copier } from './copier.ts'
+import { databaseFiles } from './database-files.ts'
 import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
 
 const MOST_PASSES = 30
@@ -107,12 +108,4 @@ async function copyDatabase ({ config, folder, commands, disk }: { config: Confi
   } finally {
     await database.destroy()
   }
-}
-
-/** The path of an SQLite database in the data folder: it is copied as a database, not as a file. */
-function databaseFiles ({ server: { dataDir }, database: { url } }: Config): ReadonlySet<string> {
-  const file = sqliteFile(url, dataDir)
-  if (file === undefined) return new Set()
-  const inside = relative(dataDir, file)
-  return new Set(inside.startsWith('..') ? [] : ['', '-wal', '-shm', '-journal'].map((suffix) => `${inside}${suffix}`))
 }

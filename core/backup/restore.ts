@@ -16,6 +16,7 @@ import { isThere } from '../fs/is-there.ts'
 import { copySparse } from '../fs/sparse-copy.ts'
 import { bootId } from '../process/identity.ts'
 import { checksumOf } from './checksum.ts'
+import { databaseFiles } from './database-files.ts'
 import { BackupUnusable, CONTENT, readManifest, type Entry, type Manifest } from './manifest.ts'
 import { OF_THE_LOCK } from './tree.ts'
 import { workplaces } from './workplaces.ts'
@@ -39,6 +40,7 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
   if ((manifest.database.file === 'database.db') !== (sqliteFile(config.database.url, config.server.dataDir) !== undefined)) {
     throw new RestoreRefused(`the backup holds ${manifest.database.file}, which is of another kind of database than the configured one`)
   }
+  refuseOwnFiles(config, manifest)
   await refuseBesideOriginal(manifest)
   await requireWhole(folder, manifest)
   return manifest
@@ -62,6 +64,13 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   else await loadSqlite(copy, file)
   await commands.run('sync', ['--file-system', dataDir])
   await markFinished(dataDir)
+}
+
+/** No backup has the files of the lock and of the database, which are opened here: a link in the place of one would lead to a file elsewhere. */
+function refuseOwnFiles (config: Config, { entries }: Manifest): void {
+  const own = new Set([...OF_THE_LOCK, ...databaseFiles(config)])
+  const found = entries.find(({ path }) => own.has(path))
+  if (found !== undefined) throw new BackupUnusable(`the backup names ${JSON.stringify(found.path)}, which is a file of the server's own that no backup has`)
 }
 
 /** On the same machine, since the same boot, the processes that the backup names may be those of the original server, and a second server would take them for its own. */

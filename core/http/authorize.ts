@@ -40,7 +40,7 @@ export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authentica
     if (scope === null) { done(); return }
     const { authorization: header } = request.raw.headers
     const verified = header === undefined || header === ''
-      ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')
+      ? withoutHeader(authenticators, request, reply)
       : verify(apiKeys, request, header)
     const admission = { apiKeys, request, reply, config, scope }
     if (verified instanceof Promise) {
@@ -61,6 +61,14 @@ export const refuseUpgrade: onRequestHookHandler = (request, _reply, done) => {
 /** Refuses plain requests to a WebSocket route. */
 export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
   done(asksForWebsocket(request.raw) ? undefined : UpgradeRequired())
+}
+
+/** A cache keeps no answer to a request with an Authorization header (RFC 9111, 3.5). Of other ways to say who asks it knows nothing, and must be told. */
+function withoutHeader (authenticators: Pick<Authenticators, 'principalOf'>, request: FastifyRequest, reply: FastifyReply): Promise<ApiKeyPrincipal> | Error {
+  const principal = authenticators.principalOf(request, reply)
+  if (principal === undefined) return Unauthorized('authorization header required')
+  reply.header('cache-control', 'no-store')
+  return principal
 }
 
 function verify (apiKeys: ApiKeys, { raw: { socket } }: FastifyRequest, header: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {

@@ -212,17 +212,32 @@ export class Contents {
 
   async #finish (content: StoredContent, folder: string | undefined, signal: AbortSignal): Promise<void> {
     const { folders, repository, changed } = this.#deps
-    const replaced = await this.#locked(content.digest, async () => {
+    const replaced: readonly string[] | undefined = await this.#locked(content.digest, async () => {
       if (signal.aborted || await repository.content(content.digest) === undefined) return undefined
       if (folder !== undefined) {
         await folders.discard(content.digest)
         await folders.publish(folder, content)
       }
-      return await repository.finish(content)
+      return await this.#store(content, signal)
     })
     if (replaced === undefined) return
     await changed(content.digest)
     await this.collect(replaced)
+  }
+
+  /** Like the repository's. When the answer is lost, it is looked up whether it was stored; what the names had before is not known then, and may be any content. */
+  async #store (content: StoredContent, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const { repository, log } = this.#deps
+    try {
+      return await repository.finish(content)
+    } catch (error) {
+      let isStored = false
+      await doUntilDone(async () => { isStored = (await repository.content(content.digest))?.status === 'ready' }, signal, (cause) => {
+        log.warn({ err: cause, digest: content.digest }, 'it could not be looked up yet whether a pull was stored; it is tried again')
+      })
+      if (!isStored) throw error
+      return (await repository.contents()).map(({ digest }) => digest).filter((digest) => digest !== content.digest)
+    }
   }
 
   async #status (digest: string, status: ContentRow['status']): Promise<void> {

@@ -19,3 +19,16 @@ for (const [name, again] of [['the same path', 'way'], ['the path with a slash a
     t.notOk((await readdir(folder)).includes('target'))
   })
 }
+
+for (const name of ['berth.db', 'berth.db-wal', 'lock.db', 'server.pid', 'restore-unfinished']) {
+  t.test(`a manifest that names a link in the place of ${name} is refused, and what it leads to is neither made nor opened`, async (t) => {
+    const { backup, folder } = await backedUp(t)
+    const outside = join(folder, 'outside.db')
+    const file = join(backup, 'manifest.json')
+    const manifest = JSON.parse(await readFile(file, 'utf8'))
+    manifest.entries.push({ kind: 'link', path: name, mode: 0o777, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, target: outside })
+    await writeFile(file, JSON.stringify(manifest))
+    t.match(await berth(join(folder, 'target'), 'restore', backup), { code: 1, said: `the backup names "${name}"` })
+    t.notOk((await readdir(folder)).some((entry) => entry.startsWith('outside')))
+  })
+}

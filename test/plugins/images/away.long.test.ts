@@ -1,5 +1,6 @@
 // What becomes of an image when the database goes away in the middle: it never says that it is on its way when nothing goes on.
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -51,6 +52,26 @@ for (const [what, steps] of LOST) {
     await become(app, name, 'ready')
   })
 }
+
+t.test('an image whose content was stored as ready and the answer lost is ready, and the content that its name had before goes', async (t) => {
+  const app = await startImagesApp(t)
+  const upstream = await startUpstreamRegistry(t)
+  const name = `${upstream.host}/moving:1`
+  const push = async (content: string): Promise<void> => { await pushLayout(await writeLayout(join(await temporaryFolder(t), 'layout'), [{ layers: [tar([{ path: 'f', content }])] }]), name) }
+  await push('first')
+  await app.request('POST', '/images', { name })
+  await become(app, name, 'ready')
+  const { body: { digest: first } } = await app.request('GET', `/images/${name}`)
+  await push('second')
+  failOnce(t, ImagesRepository.prototype, 'finish', { done: true })
+  await app.request('POST', '/images', { name })
+  await eventually('the name has its new content', async () => {
+    const { body } = await app.request('GET', `/images/${name}`)
+    return body['digest'] !== first && body['status'] === 'ready'
+  }, { limitMs: 60_000 })
+  await eventually('the content before is gone', async () => (await readdir(join(app.dataDir, 'images'))).every((entry) => !entry.includes(String(first).slice(7, 40))))
+  t.match((await app.request('GET', `/images/${name}`)).body, { status: 'ready', error: null })
+})
 
 t.test('an image that does not exist and could not be said to have failed fails later', async (t) => {
   const app = await startImagesApp(t)
