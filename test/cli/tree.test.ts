@@ -23,7 +23,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   'integration/devices/inside.ts': ['device available', 'device register', 'device ls', 'device rm'],
   'cli/connection.long.test.ts': ['login', 'context ls', 'context use', 'context rm'],
   'cli/help.test.ts': ['completion'],
-  'core/cli/serve.test.ts': ['serve'],
+  'core/cli/serve.long.test.ts': ['serve'],
   'core/cli/command-line.test.ts': ['check-config', 'print-config', 'token'],
   'plugins/volumes/rollback.test.ts': ['restore-database'],
   'plugins/instances/backup.long.test.ts': ['backup']
