@@ -1,8 +1,8 @@
 // A MariaDB that somebody starts for himself: a private folder, one socket, and nothing that costs time.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -52,13 +52,20 @@ export async function startMariadb (): Promise<MariadbServer> {
   return { socketPath, pid: child.pid ?? 0, stop }
 }
 
-// Polled: mariadbd tells readiness to systemd only; it makes the socket as its last step.
+// Polled: mariadbd tells readiness to systemd only. Its socket is there a moment before it listens.
 async function listening (child: ChildProcess, socketPath: string): Promise<void> {
   const signal = AbortSignal.timeout(START_LIMIT_MS)
-  while (!existsSync(socketPath)) {
+  while (!await takesConnections(socketPath)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error('it ended')
     await delay(POLL_MS, undefined, { signal })
   }
+}
+
+async function takesConnections (socketPath: string): Promise<boolean> {
+  const socket = connect(socketPath)
+  const isOpen = await once(socket, 'connect').then(() => true, () => false)
+  socket.destroy()
+  return isOpen
 }
 
 // Without grant tables it needs no system tables either, and so no seconds-long mariadb-install-db. Its only door is a socket
