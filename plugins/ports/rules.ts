@@ -38,9 +38,15 @@ ${(['tcp', 'udp'] as const).flatMap((protocol) => [map(protocol, 'one'), map(pro
 ${leading('    ')}
   }
   chain guarding {
-    # Answers to the loopback come to ${loopbackAs}; nothing else of the guests' side is to get at it, though the link lets such addresses through.
+    # The loopback is for the host alone. The kernel drops what others send there only as it looks for a route, which is after a packet was led to a guest; and the link lets such
+    # addresses through, as answers to the loopback come to ${loopbackAs}.
     type filter hook prerouting priority raw; policy accept;
-    iifname "${link}" ip daddr 127.0.0.0/8 drop
+    iifname != "lo" ip daddr 127.0.0.0/8 drop
+  }
+  chain passing {
+    # Who takes the host for a router to a guest's own address goes around the place where its port is published.
+    type filter hook forward priority filter; policy accept;
+    oifname "${link}" ct state new ct status & dnat == 0 drop
   }
   chain arriving {
     type nat hook prerouting priority dstnat; policy accept;

@@ -36,6 +36,17 @@ t.test('a published port leads to the guest from wherever it is called, whatever
   t.notMatch(await outside.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.1', port: 8082, timeoutMs: 1500 }), /^closed/, 'a port of the guest that is not published is closed to what the host leads there')
   t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 9, timeoutMs: 1500 }), /^outside/, 'the guest gets nowhere by that')
 
+  t.comment('a neighbour that sends the host what is for its loopback, or takes it for a router to the guest, gets no further than by the address of the publication')
+  await world.in(world.outside, 'ip', 'route', 'flush', 'table', 'local', 'dev', 'lo')
+  await world.in(world.outside, 'sysctl', '-q', '-w', 'net.ipv4.conf.all.route_localnet=1', 'net.ipv4.conf.wan.route_localnet=1')
+  for (const to of ['127.0.0.1', ip]) await world.in(world.outside, 'ip', 'route', 'add', to, 'via', '198.51.100.1', 'dev', 'wan', 'src', '198.51.100.2')
+  for (const protocol of ['tcp', 'udp'] as const) {
+    t.notMatch(await outside.ask({ do: 'call', protocol, host: '127.0.0.1', port: 8081, timeoutMs: 1500 }), /^guest/, `${protocol} to the loopback`)
+    t.notMatch(await outside.ask({ do: 'call', protocol, host: ip, port: 80, timeoutMs: 1500 }), /^guest/, `${protocol} to the guest itself`)
+    t.match(await outside.ask({ do: 'call', protocol, host: '198.51.100.1', port: 8080 }), /^guest 198\.51\.100\.2/, `${protocol} as published`)
+  }
+  t.notMatch(await world.in(world.host, 'conntrack', '--dump', '--orig-dst', '127.0.0.1'), /src=198\.51\.100\.2/, 'nothing that came for the loopback was led to a guest')
+
   ports = []
   await rules.apply()
   await network.setInbound('web', [])
