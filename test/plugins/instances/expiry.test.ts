@@ -35,7 +35,7 @@ for (const [path, state] of [['stop', 'Stopped'], ['standby', 'Standby']]) {
     await app.make('web')
     await app.waitFor('web', 'Running')
     await app.call('POST', `/instances/web/${path}`)
-    t.match(await app.call('PATCH', '/instances/web', { expires_at: new Date(Date.now() + 300).toISOString() }), { status: 200, body: { state, expires_at: String } })
+    t.match(await app.call('PATCH', '/instances/web', { expires_at: new Date(Date.now() + 5000).toISOString() }), { status: 200, body: { state, expires_at: String } })
     await until(async () => await isGone(app, 'web'))
   })
 }
