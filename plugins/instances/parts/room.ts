@@ -5,6 +5,7 @@ import { makeRoom } from '../hot-standby/make-room.ts'
 import type { ResourceClaim } from '../room/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
+import { restLater } from './rest-later.ts'
 import { isShortage } from './shortage.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
@@ -34,7 +35,8 @@ export function createRoom (context: BaseContext): InstancePart {
       try {
         await context.resources?.rest(id)
       } catch (error) {
-        context.log.error({ err: error, instance: id }, 'what a VM that has ended took of the host could not be given back')
+        context.log.error({ err: error, instance: id }, 'what a VM that has ended took of the host could not be given back yet')
+        restLater(context, id)
       }
     },
 
@@ -43,7 +45,8 @@ export function createRoom (context: BaseContext): InstancePart {
         await context.resources?.rest(id, { keepGroup: true })
         await makeRoom(context, 0)
       } catch (error) {
-        context.log.error({ err: error, instance: id }, 'what a VM takes of the host that is kept in standby could not be given back')
+        context.log.error({ err: error, instance: id }, 'what a VM takes of the host that is kept in standby could not be given back yet')
+        restLater(context, id)
       }
     },
 
