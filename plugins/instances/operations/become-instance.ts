@@ -51,10 +51,11 @@ async function claimRow (context: Context, spare: Spare, { name, spec, image, st
   ])
   if (row.status === 'fulfilled' && row.value !== undefined && disks.status === 'fulfilled') return row.value
   const isRefused = await admitted.then(() => false, () => true)
-  if (!isRefused) await disclaimRoom(context, spare.record.id)
+  // A claim that was not refused but failed may be stored all the same.
+  const isDisclaimed = await disclaimRoom(context, spare.record.id).then(() => true, () => false)
   const isTaken = row.status === 'fulfilled' && row.value === undefined
-  // Its guest has not taken a step, so the VM is still good.
-  if ((isTaken || isRefused) && disks.status === 'fulfilled') context.spares.giveBack(spare)
+  // Its guest has not taken a step, so the VM is still good. One that may have a claim is not: its end gives that back, now or later.
+  if ((isTaken || isRefused) && disks.status === 'fulfilled' && isDisclaimed) context.spares.giveBack(spare)
   else await spare.end()
   if (isTaken) throw NameTaken(name)
   if (isRefused && row.status === 'rejected') throw row.reason

@@ -40,8 +40,9 @@ export function requireCapturable (context: BaseContext, call: string, record: P
 export async function reserveParts (context: BaseContext, record: InstanceRecord, purpose: Purpose, undo: Undo, giveUpOne: () => Promise<boolean> = async () => false): Promise<void> {
   const instance = partInstance(context, record)
   for (const part of context.parts) {
-    await reserve(part, instance, purpose, giveUpOne)
+    // Before the step that it undoes: one that rejects may have been done all the same, and its answer lost. What was never reserved is released as well.
     undo.add(async () => { await releaseOrLater(context, part, instance) })
+    await reserve(part, instance, purpose, giveUpOne)
   }
 }
 

@@ -5,7 +5,8 @@ import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import type { TestApp } from '../instances/app.ts'
-import { SMALL, startResources, viewOf } from './app.ts'
+import { alive } from '../instances/templates-app.ts'
+import { SMALL, startResources, startWithSpares, viewOf } from './app.ts'
 
 const create = async ({ call }: Pick<TestApp, 'call'>, name: string) => await call('POST', '/instances', { name, image: 'test', overlay_size: '32MB', ...SMALL })
 
@@ -43,4 +44,32 @@ t.test('room is not given back later of an instance that has a VM again', async 
   t.equal((await app.call('POST', '/instances/other/stop')).status, 200)
   await eventually('the other one has no vCPU', async () => (await taken(app)).cpu < 2, { limitMs: 30_000 })
   t.same(await taken(app), running(1, 2))
+})
+
+t.test('a create whose claim was stored and whose answer was lost takes no room', async (t) => {
+  const app = await startResources(t)
+  failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
+  t.ok((await create(app, 'web')).status >= 500)
+  await eventually('no room is taken', async () => (await taken(app)).overlays === 0, { limitMs: 30_000 })
+  t.same(await taken(app), running(0))
+})
+
+t.test('a spare VM whose claim was stored and whose answer was lost takes no room', async (t) => {
+  const app = await startWithSpares(t)
+  await app.warmUp(SMALL)
+  failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
+  t.ok((await create(app, 'second')).status >= 500)
+  t.same(await taken(app), running(1))
+  t.equal((await create(app, 'third')).status, 201)
+  t.same(await taken(app), running(2))
+})
+
+t.test('a spare VM whose room cannot be given back ends, and its room is given back later', async (t) => {
+  const app = await startWithSpares(t)
+  await app.warmUp(SMALL)
+  const spare = app.host.vm
+  failOnce(t, ClaimRepository.prototype, 'release', { done: false })
+  t.match(await create(app, 'first'), { status: 409, body: { code: 'name_conflict' } })
+  t.notOk(alive(app).includes(spare))
+  await eventually('its room is free', async () => (await taken(app)).cpu === 1, { limitMs: 30_000 })
 })
