@@ -1,5 +1,7 @@
 // Gives an instance another volume: one that runs sees it at once, one that is stopped at its next start.
 import { InvalidRequest } from '../../../core/errors/common.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { requireActive } from '../copies/rules.ts'
 import { identityOf, type Context } from '../context.ts'
@@ -10,6 +12,7 @@ import type { GuestSession } from '../guest/guest-session.ts'
 import type { VolumeSpec } from '../model/record.ts'
 import type { VolumeAttachment } from '../model/request.ts'
 import { MAX_DEVICES } from '../validate/volumes.ts'
+import { giveBack, giveBackLater } from './give-back.ts'
 import { requireVolumes } from './resolve.ts'
 import { requireSettledVolumes } from './rules.ts'
 import { claimOf, diskOf, freePlace, mountOf, volumesOf } from './spec.ts'
@@ -26,8 +29,10 @@ export async function attachVolume (context: Context, instance: LiveInstance, re
   const volume = await plan(context, instance, ref, mountPath, readonly)
   const undo = createUndo()
   try {
-    await service.attach(instance.id, [claimOf(volume)])
-    undo.add(async () => { await service.detach(instance.id, [volume.volumeId]) })
+    await attachRow(context, instance, volume)
+    undo.add(async () => {
+      await nowOrLater(async () => { await giveBack(context, instance, volume.volumeId) }, () => { giveBackLater(context, instance, volume.volumeId) })
+    })
     const { generation, name } = await service.find(volume.volumeId)
     if (generation !== volume.generation) throw VolumeChanged(name)
     const { session } = instance
@@ -36,6 +41,16 @@ export async function attachVolume (context: Context, instance: LiveInstance, re
     undo.drop()
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure, instance: instance.id, volume: volume.volumeId }, 'a step of a failed attachment could not be taken back')
+    throw error
+  }
+}
+
+/** When it fails the volume may be attached all the same: that may have been stored, and the answer lost. When it is refused, whatever the instance has of the volume is somebody's. */
+async function attachRow (context: Context, instance: LiveInstance, volume: VolumeSpec): Promise<void> {
+  try {
+    await requireVolumes(context).attach(instance.id, [claimOf(volume)])
+  } catch (error) {
+    if (!(error instanceof BerthError)) giveBackLater(context, instance, volume.volumeId)
     throw error
   }
 }

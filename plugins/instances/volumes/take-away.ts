@@ -1,11 +1,12 @@
 // Takes a volume away from an instance: from its guest, its VM, its row, and last from the attached volumes. Each step can be repeated.
+import { nowOrLater } from '../../../core/jobs/now-or-later.ts'
 import type { Context } from '../context.ts'
 import { AgentUnavailable, HotplugUnsupported, VolumeBusy } from '../errors.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import type { VolumeSpec } from '../model/record.ts'
-import { removeVolumeOverlay } from './files.ts'
+import { giveBack, giveBackLater } from './give-back.ts'
 import { diskOf, mountOf, overlayDiskOf, volumesOf, withVolumes } from './spec.ts'
 
 const GUEST_WAIT_MS = 5000
@@ -38,7 +39,6 @@ export async function unplugVolume (context: Context, instance: LiveInstance, se
 /** To be called when no VM has the volume any more. */
 export async function forgetVolume (context: Context, instance: LiveInstance, { volumeId }: VolumeSpec): Promise<void> {
   await saveVolume(instance, volumeId, undefined)
-  // From here on the next start of the server would do the rest.
-  await removeVolumeOverlay(context, instance, volumeId)
-  await context.volumes?.detach(instance.id, [volumeId])
+  // From here on a caller who tries again is told that there is no such volume.
+  await nowOrLater(async () => { await giveBack(context, instance, volumeId) }, () => { giveBackLater(context, instance, volumeId) })
 }

@@ -51,6 +51,7 @@ t.test('every wrong volume of a create is refused, and nothing is made', async (
     t.equal((await app.call('GET', '/instances/new')).status, 404)
   }
   t.same(await app.attachments('data'), [])
+  for (const id of ['busy', 'read']) t.equal((await app.attachments(id) as unknown[]).length, 1, 'whoever has it keeps it')
   t.equal((await readdir(join(app.dataDir, 'instances'))).length, 2)
   t.same(await readdir(join(app.dataDir, 'volumes/uses')).then((names) => names.length), 2)
 })
