@@ -23,6 +23,8 @@ interface Row {
   tags: string
   scheduled: number
   created_at: number | string
+  /** larger than that of every older snapshot of the source: the clock may have been put back */
+  number: number | string
   disk_bytes: number | string
   memory_bytes: number | string | null
   compressed_bytes: number | string | null
@@ -89,9 +91,9 @@ export class SnapshotRepository {
     return (await rowsAlike<Summary>(() => this.#ready(), text, { id: 'id' })).map(recordOf)
   }
 
-  /** Whole ones that schedules have made, oldest first. */
+  /** Whole ones that schedules have made, the one that was made first before the others, whatever the clock said. */
   async scheduledOf (sourceId: string): Promise<SnapshotRecord[]> {
-    const rows: Summary[] = await this.#ready().where({ source_id: sourceId, scheduled: 1 }).orderBy([{ column: 'created_at' }, { column: 'id' }])
+    const rows: Summary[] = await this.#ready().where({ source_id: sourceId, scheduled: 1 }).orderBy([{ column: 'number' }, { column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
   }
 
@@ -124,7 +126,9 @@ export class SnapshotRepository {
   /** False when the source has a snapshot of that name already. */
   async insert (record: SnapshotRecord): Promise<boolean> {
     try {
-      await this.#database<Row>(TABLE).insert(rowOf(record, this.#hostId))
+      // Two that are made at the same time may get the same number; those of a schedule are made one after the other.
+      const [last]: { number: number | string | null }[] = await this.#rows().where({ source_id: record.sourceId }).max({ number: 'number' })
+      await this.#database<Row>(TABLE).insert({ ...rowOf(record, this.#hostId), number: Number(last?.number ?? 0) + 1 })
       return true
     } catch (error) {
       if (isDuplicate(error)) return false
@@ -200,7 +204,7 @@ function stateOf ({ id, name, status, tags, kind, sourceId, sourceName, compress
   return { id, name, status, tags, details: { kind, source_instance_id: sourceId, source_instance_name: sourceName, compression_state: compressionState } }
 }
 
-function rowOf (record: SnapshotRecord, hostId: string): Row {
+function rowOf (record: SnapshotRecord, hostId: string): Omit<Row, 'number'> {
   return {
     id: record.id,
     host_id: hostId,

@@ -32,3 +32,14 @@ t.test('a key of before that may write images may push them, and no other key ma
   await migratePlugin(database, 'core', schema.folder)
   t.same(await database('core_api_keys').orderBy('id').pluck('scopes'), ['["instance:read"]', '["*"]', '["image:read","image:write","push:read","push:write"]'])
 })
+
+t.test('snapshots of before are numbered in the order of their times', async (t) => {
+  const schema = (await allSchemas()).find(({ id }) => id === 'snapshots')
+  if (schema === undefined) throw new Error('snapshots have no tables')
+  const database = openDatabase('sqlite::memory:')
+  t.teardown(() => database.destroy())
+  await loadDump(database, await readKept(schema, 4) ?? '')
+  await database('snapshots_snapshots').where({ id: 'id 0' }).update({ created_at: 1_800_000_000_000 })
+  await migratePlugin(database, 'snapshots', schema.folder)
+  t.same(await database('snapshots_snapshots').orderBy('id').select('id', 'number'), [{ id: 'id 0', number: 3 }, { id: 'id 1', number: 1 }, { id: 'id 2', number: 2 }])
+})

@@ -247,3 +247,25 @@ t.test('a clock that is set forward makes no snapshot old before it has gone rig
   await clock.pass(HOUR)
   t.notOk((await list()).some(({ id }) => id === first?.['id']), 'believed')
 })
+
+for (const [where, days] of [['ahead', 30], ['behind', -30]] as const) {
+  t.test(`of snapshots that were made while the clock was ${where} the oldest go first, as of any others`, async (t) => {
+    const { clock, set, get, list } = await scheduled(t)
+    await set({ retention: { max_count: 2 } })
+    const made: unknown[] = []
+    const run = async (): Promise<void> => {
+      const before = (await get())['last_snapshot_id']
+      // A clock that was put back has the first look plan the run anew.
+      for (let looks = 0; looks < 3 && (await get())['last_snapshot_id'] === before; looks++) await clock.pass(HOUR)
+      made.push((await get())['last_snapshot_id'])
+    }
+    clock.ms += days * 24 * HOUR
+    for (let runs = 0; runs < 3; runs++) await run()
+    clock.ms -= days * 24 * HOUR
+    await run()
+    t.equal(new Set(made).size, 4)
+    t.same((await list()).map(({ id }) => id).sort(), made.slice(2).sort())
+    await run()
+    t.same((await list()).map(({ id }) => id).sort(), made.slice(3).sort())
+  })
+}
