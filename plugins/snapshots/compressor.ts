@@ -4,6 +4,8 @@ import { CompressionFailed, compressMemory, type Compression } from '../../core/
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { untilDone } from '../../core/jobs/until-done.ts'
 import { HostCommandMissing } from '../../core/process/errors.ts'
 import type { SnapshotFiles } from './files.ts'
 import { imageHolder } from './record.ts'
@@ -29,6 +31,7 @@ export interface CompressorParts {
 
 export function createCompressor (parts: CompressorParts): Compressor {
   const { queue } = parts
+  const closing = new AbortController()
   const underWay = new Map<string, Promise<void>>()
   const cancel = async (id: string): Promise<void> => {
     queue.cancel(jobOf(id))
@@ -36,11 +39,12 @@ export function createCompressor (parts: CompressorParts): Compressor {
   }
   return {
     begin (id) {
-      const work = run(parts, id).finally(() => { underWay.delete(id) })
+      const work = run(parts, id, closing.signal).finally(() => { underWay.delete(id) })
       underWay.set(id, work)
     },
     cancel,
     async close () {
+      closing.abort()
       await Promise.all([...underWay.keys()].map(cancel))
     }
   }
@@ -51,8 +55,8 @@ function jobOf (id: string): string {
   return imageHolder(id)
 }
 
-/** Never rejects. */
-async function run (parts: CompressorParts, id: string): Promise<void> {
+/** Never rejects. @param closing aborts when the server ends */
+async function run (parts: CompressorParts, id: string, closing: AbortSignal): Promise<void> {
   const { queue, log, repository } = parts
   let cut = true
   try {
@@ -68,11 +72,9 @@ async function run (parts: CompressorParts, id: string): Promise<void> {
     // Cancelled while it ran or waited: either the snapshot is being deleted, or the next server begins the compression again.
     if (cut) return
     log.error({ err: error, snapshot: id }, 'the memory of a snapshot could not be compressed')
-    try {
-      await repository.setCompressionError(id, reasonOf(error))
-    } catch (failure) {
-      log.error({ err: failure, snapshot: id }, 'nor could that be stored')
-    }
+    const note = async (): Promise<void> => { await repository.setCompressionError(id, reasonOf(error)) }
+    // Nobody compresses it any more, so it must not say so until the next start. Does nothing to one that was deleted, or is compressed after all.
+    await nowOrLater(note, () => { void untilDone(note, closing) }).catch((failure: unknown) => { log.error({ err: failure, snapshot: id }, 'nor could that be stored yet') })
   }
 }
 

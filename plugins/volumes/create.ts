@@ -63,10 +63,10 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
     undo.add(async () => { await remove(context, record) })
     await resources?.claim(roomOf(record))
     const sizeGb = await fill(undo)
+    // A volume from an archive may be smaller than was asked for, and a smaller claim is never refused. Before the volume is whole: whoever is told of an error must not have one.
+    if (sizeGb !== record.sizeGb) await resources?.claim(roomOf({ ...record, sizeGb }))
     await complete(context, record, sizeGb, undo)
     undo.drop()
-    // A volume from an archive may be smaller than was asked for, and a smaller claim is never refused.
-    if (sizeGb !== record.sizeGb) await resources?.claim(roomOf({ ...record, sizeGb }))
     return { ...record, status: 'ready', sizeGb }
   } catch (error) {
     for (const failure of await undo.run()) log.error({ err: failure, volume: record.id }, 'a step of a failed volume could not be taken back')

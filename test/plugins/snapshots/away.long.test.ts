@@ -74,3 +74,14 @@ t.test('a create that can be neither stored nor given up is given up later, unle
     await eventually('its name is free', async () => (await app.call('POST', '/instances/web/snapshots', BODY)).status === 201, { limitMs: 30_000 })
   }
 })
+
+t.test('a compression whose end cannot be stored, nor that it failed, has failed once the database is back', async (t) => {
+  const app = await startWithSnapshots(t)
+  await app.make('web')
+  await app.waitFor('web', 'Running')
+  failOnce(t, SnapshotRepository.prototype, 'setCompressed', { done: false })
+  failOnce(t, SnapshotRepository.prototype, 'setCompressionError', { done: false })
+  const id = await app.take('web', 'Standby', { compression: { enabled: true } })
+  await eventually('it says so', async () => (await app.call('GET', `/snapshots/${id}`)).body['compression_state'] === 'error', { limitMs: 30_000 })
+  t.equal(await status(app, 'DELETE', id), 204)
+})
