@@ -76,8 +76,10 @@ async function nextHeader (blocks: Blocks): Promise<TarHeader | undefined> {
 
 function entryOf (header: TarHeader, preface: Preface, records: PaxRecords): TarEntry {
   const path = textOf(valueOf(records, 'path') ?? preface.path ?? header.path, 'a name')
-  const type = TYPES[header.flag]
-  if (type === undefined) throw ArchiveInvalid(`${printable(path)} is ${REFUSED[header.flag] ?? `of the unknown type "${printable(header.flag)}"`}, which a volume cannot have`)
+  const named = TYPES[header.flag]
+  if (named === undefined) throw ArchiveInvalid(`${printable(path)} is ${REFUSED[header.flag] ?? `of the unknown type "${printable(header.flag)}"`}, which a volume cannot have`)
+  // Versions of tar from before there was a type for folders.
+  const type = named === 'file' && path.endsWith('/') ? 'dir' : named
   if (records.has(SPARSE)) throw ArchiveInvalid(`${printable(path)} is a sparse file of GNU's own format; archive it without --sparse`)
   const sizeBytes = paxNumber(records, 'size') ?? header.sizeBytes
   const uid = paxNumber(records, 'uid') ?? header.uid
@@ -87,8 +89,7 @@ function entryOf (header: TarHeader, preface: Preface, records: PaxRecords): Tar
   if (type !== 'file' && sizeBytes > 0) throw ArchiveInvalid(`${printable(path)} is no file and has content`)
   return {
     path,
-    // Versions of tar from before there was a type for folders.
-    type: type === 'file' && path.endsWith('/') ? 'dir' : type,
+    type,
     target: textOf(valueOf(records, 'linkpath') ?? preface.linkPath ?? header.linkPath, 'the target of a link'),
     mode: header.mode,
     uid,

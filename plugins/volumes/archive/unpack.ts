@@ -56,7 +56,7 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
   const blocks = new Blocks(gunzip, limitBytes, () => ArchiveTooLarge(`unpacked it has more than ${limitBytes} bytes`))
   const target = new Target(folder, new Budget(limits.sizeGb, limits.maxEntries), watch)
   try {
-    await readTar(blocks, async (entry, content) => { await target.put(entry, content) })
+    await readTar(blocks, async (entry, content) => { await putOrRefuse(target, entry, content) })
   } catch (error) {
     throw hasCode(error, 'Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT') ? ArchiveInvalid(`it is not whole gzip (${error instanceof Error ? error.message : ''})`) : error
   } finally {
@@ -66,6 +66,15 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
     watch?.signal.removeEventListener('abort', short)
   }
   return target.result()
+}
+
+/** A path that is no longer than paths may be can be too long below the folder. */
+async function putOrRefuse (target: Target, entry: TarEntry, content: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    await target.put(entry, content)
+  } catch (error) {
+    throw hasCode(error, 'ENAMETOOLONG') ? ArchiveInvalid(`the name ${printable(entry.path)}, or that of what it links to, is too long for this host`) : error
+  }
 }
 
 class Target {

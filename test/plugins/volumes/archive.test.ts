@@ -96,6 +96,8 @@ t.test('every wrong request is refused with the field', async (t) => {
 
 const file = (path: string): Buffer => entry({ path, content: 'evil' })
 const outside = '../'.repeat(12) + 'tmp/berth-escape'
+/** As long as a path can be: with anything in front of it, it is none. */
+const LONGEST = Array.from({ length: 16 }, () => 'n'.repeat(254)).join('/')
 const attacks: Record<string, Buffer | readonly Buffer[]> = {
   'a name that is absolute': file('/tmp/berth-escape'),
   'a name that goes up': file(outside),
@@ -145,6 +147,9 @@ const attacks: Record<string, Buffer | readonly Buffer[]> = {
   'a NUL in a name': pax({ path: 'a\0b' }, { path: 'a', content: 'x' }),
   'a name of 300 bytes': longName('n'.repeat(300), { content: 'x' }),
   'folders 300 deep': longName('d/'.repeat(300) + 'f', { content: 'x' }),
+  'a path that has no room below the folder that it is unpacked into': longName(LONGEST, { content: 'x' }),
+  'a hard link to such a path': pax({ linkpath: LONGEST }, { path: 'a', type: '1', target: 'fine' }),
+  'a folder of an old tar with content, which another reader takes for an entry': entry({ path: 'd/', content: entry({ path: 'smuggled', content: '' }) }),
   'an impossible owner': entry({ path: 'a', content: 'x', rawUid: Buffer.from([0x80, 0, 0, 1, 0, 0, 0, 0]) }),
   'a wrong checksum': block(entry({ path: 'a', content: 'x' }), 148, '0000000'),
   'too many entries': Array.from({ length: 60 }, (_, index) => file(`f${index}`)),
