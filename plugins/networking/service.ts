@@ -164,7 +164,8 @@ export class Networking implements NetworkService {
   async setEgress (instanceId: string, egress: EgressMode): Promise<void> {
     await this.#locks.hold(instanceId, async () => {
       const before = this.#network.ports.get(instanceId)
-      if (before === undefined || before.spec.egress === egress) return
+      // A change that failed may have set nothing, or have left the connections of before.
+      if (before === undefined || (before.spec.egress === egress && this.#records.get(instanceId)?.changing !== true)) return
       const spec = { ...before.spec, egress }
       // Marked until the connections have ended: after a kill in between, the next server ends them.
       await this.#network.change(await this.#save(instanceId, { spec, changing: true }))
