@@ -46,6 +46,9 @@ export interface IngressesOptions {
 }
 
 const MOST = 2000
+/** How often a request is decided about whose rules change while it waits. */
+const MOST_DECISIONS = 10
+const CHANGING: Decision = { kind: 'refuse', status: 503, reason: 'The rules of this server are being changed. Try again in a moment.' }
 
 export class Ingresses {
   readonly #options: IngressesOptions
@@ -191,13 +194,24 @@ export class Ingresses {
   async #decide (request: Request): Promise<Decision> {
     const { targets, metrics } = this.#options
     try {
-      const decision = await decide({ table: this.#table, targetOf: async (ref, port) => await targets.reach(ref, port, request), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
+      const decision = await this.#decideByNow(async (table) => await decide({ table, targetOf: async (ref, port) => await targets.reach(ref, port, request), secretOf: (id, auth) => this.#secretOf(id, auth) }, request))
       metrics.decided(decision.kind)
       return decision
     } catch (error) {
       metrics.decided('failed')
       throw error
     }
+  }
+
+  /** An instance may take a minute to wake. Nobody is let through by a rule that has been deleted meanwhile, or has got a header: nginx would keep that answer, too, as the sweep after the change is over by then. */
+  async #decideByNow (decideBy: (table: RuleTable) => Promise<Decision>): Promise<Decision> {
+    for (let left = MOST_DECISIONS; left > 0; left--) {
+      const table = this.#table
+      const decision = await decideBy(table)
+      // Each change makes a new table.
+      if (decision.kind !== 'forward' || table === this.#table) return decision
+    }
+    return CHANGING
   }
 
   /** What keeps it from that is in the log, and it is looked at again by itself. */

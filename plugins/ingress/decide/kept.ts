@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const NAME = /^[0-9a-f]{32}$/
-/** By then an answer that was under way at a change has been written. */
+/** By then nginx has written an answer that was given just before a change. One that was still being decided about is decided about again. */
 const LATE_MS = 1500
 
 export class KeptAnswers {
