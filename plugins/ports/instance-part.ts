@@ -32,13 +32,7 @@ export function createPortsPart (ports: Ports, log: Logger): InstancePart {
     async disconnect ({ id }) { await ports.cut(id) },
     async release ({ id }) { await ports.releaseAll(id) },
 
-    async retain (instances) {
-      try {
-        await ports.open(new Set(instances.map(({ id }) => id)))
-      } catch (error) {
-        log.error({ err: error }, 'the published ports could not be read')
-      }
-    },
+    async retain (instances) { await ports.open(new Set(instances.map(({ id }) => id))) },
 
     async adopted () {
       try {

@@ -1,6 +1,7 @@
 // Published ports: rows in the database, held places, and rules of the host for ports whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import type { InstanceState, PartHost, PortSpec } from '../instances/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import { NoWayToGuests, TooManyPorts } from './errors.ts'
@@ -12,6 +13,7 @@ import type { PortsConfig } from './manifest.ts'
 import { wishesOf, type Rules, type Wish } from './place.ts'
 import { placeText, type PublishedPort } from './record.ts'
 import type { PortsMetrics, PortsFigures } from './metrics.ts'
+import { TakenBack } from './taken-back.ts'
 import type { PortRepository } from './repository.ts'
 import type { Direct } from './rules.ts'
 import type { PortView } from './schemas.ts'
@@ -40,6 +42,10 @@ export class Ports {
   /** instances whose openings in the guests' network could not be set as they should be */
   readonly #unset = new Set<string>()
   readonly #admission: Admission
+  readonly #takenBack: TakenBack
+  /** until the stored ports have been read: the instances of the start that are still there */
+  #unread: Set<string> | undefined
+  #reading: Promise<void> | undefined
   #host: PartHost | undefined
   #tending: NodeJS.Timeout | undefined
   #tended: Promise<void> = Promise.resolve()
@@ -48,6 +54,7 @@ export class Ports {
     this.#options = options
     this.#admission = new Admission(options.config, () => { options.metrics.came('full') })
     this.#held = new HeldPorts({ ...options, targetOf: (port) => this.#targetOf(port), nameOf: (id) => this.#nameOf(id) })
+    this.#takenBack = new TakenBack(async (ids) => { await options.repository.remove(ids) })
     this.#rules = new HostRules({ ...options, wanted: () => this.#direct() })
   }
 
@@ -55,22 +62,19 @@ export class Ports {
 
   introduce (host: PartHost): void { this.#host = host }
 
-  /** Holds the ports of these instances from now on, and forgets all others. */
+  /** Holds the ports of these instances from now on, and forgets all others. Never rejects: what could not be read is read later. */
   async open (instanceIds: ReadonlySet<string>): Promise<void> {
-    const { repository } = this.#options
-    const all = await repository.all()
-    const lost = all.filter(({ instanceId }) => !instanceIds.has(instanceId))
-    await repository.remove(lost.map(({ id }) => id))
-    for (const port of all) if (instanceIds.has(port.instanceId)) this.#held.add(port)
+    this.#unread = new Set(instanceIds)
+    try {
+      await this.#held.alone(async () => { await this.#read() })
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the published ports could not be read; it is tried again')
+    }
   }
 
   /** To be called once it is known which instances are awake. */
   async adopted (): Promise<void> {
-    const ids = new Set(this.#held.all().map(({ port }) => port.instanceId))
-    for (const id of ids) {
-      if (this.#isAwake(id)) this.#awake.add(id)
-      await this.#trySetInbound(id)
-    }
+    await this.#begin()
     await this.#held.listenAgain()
     this.#tending = setInterval(() => { this.#tended = this.#tend() }, TEND_INTERVAL_MS).unref()
     await this.#rules.takeOver()
@@ -81,6 +85,7 @@ export class Ports {
     clearInterval(this.#tending)
     await this.#tended
     await this.#held.close()
+    await this.#takenBack.close()
   }
 
   /** Publishes the ports that an instance was created with. @throws port_in_use, insufficient_resources, invalid_ports, not_supported */
@@ -110,6 +115,7 @@ export class Ports {
     const host = this.#known()
     const { id } = host.find(ref)
     await host.hold(id, async () => {
+      await this.#readAgain()
       const live = this.#held.get(portId)
       if (live === undefined || live.port.instanceId !== id) throw NotFound('port', portId)
       await this.#take([live])
@@ -119,6 +125,8 @@ export class Ports {
   /** Idempotent. */
   async releaseAll (instanceId: string): Promise<void> {
     this.#awake.delete(instanceId)
+    // Not while they are being read: one that is read and held by then is taken like any other, and one that is not goes with the reading.
+    if (this.#unread !== undefined) await this.#held.alone(async () => { this.#unread?.delete(instanceId) })
     await this.#take(this.#held.of(instanceId))
   }
 
@@ -150,15 +158,16 @@ export class Ports {
   }
 
   async #publish (instance: { readonly id: string, readonly name: string }, wishes: readonly Wish[], field: string): Promise<Live[]> {
-    const { config, network, repository } = this.#options
+    const { config, network } = this.#options
     if (network.facts.isClosed === true) throw closed(field)
     const made: Live[] = []
+    await this.#readAgain()
     await this.#held.alone(async () => {
       if (this.#held.of(instance.id).length + wishes.length > config.perInstance) throw TooManyPorts(`instance ${instance.name}`, config.perInstance)
       if (this.#held.size + wishes.length > config.perHost) throw TooManyPorts('this host', config.perHost)
       try {
         for (const wish of wishes) made.push(await this.#held.hold(instance.id, wish))
-        if (made.length > 0 && !await repository.insert(made.map(({ port }) => port))) throw new Error('a port that is free is published in the database')
+        if (made.length > 0 && !await this.#store(made.map(({ port }) => port))) throw new Error('a port that is free is published in the database')
       } catch (error) {
         await this.#held.release(made)
         throw error
@@ -173,6 +182,49 @@ export class Ports {
     }
     if (this.#awake.has(instance.id) || this.#isAwake(instance.id)) await this.#applyRules()
     return made
+  }
+
+  /** False when a place is taken. */
+  async #store (ports: readonly PublishedPort[]): Promise<boolean> {
+    return await nowOrLater(async () => await this.#options.repository.insert(ports), () => {
+      // Whoever asked takes them for not published, and they may have been stored all the same.
+      this.#takenBack.add(ports.map(({ id }) => id))
+    })
+  }
+
+  /** Once; must be called within `alone`. */
+  async #read (): Promise<void> {
+    if (this.#unread === undefined) return
+    const { repository } = this.#options
+    const instanceIds = this.#unread
+    const all = await repository.all()
+    const lost = all.filter(({ instanceId }) => !instanceIds.has(instanceId))
+    await repository.remove(lost.map(({ id }) => id))
+    for (const port of all) if (instanceIds.has(port.instanceId)) this.#held.add(port)
+    this.#unread = undefined
+  }
+
+  /** The ports that are stored are served from now on, if they could not be read at the start. @throws when they still cannot be */
+  async #readAgain (): Promise<void> {
+    if (this.#unread === undefined) return
+    // Shared: while the database hangs, attempts must not queue.
+    this.#reading ??= this.#readNow().finally(() => { this.#reading = undefined })
+    await this.#reading
+  }
+
+  async #readNow (): Promise<void> {
+    await this.#held.alone(async () => { await this.#read() })
+    await this.#begin()
+    await this.#held.listenAgain()
+    await this.#applyRules()
+  }
+
+  /** Opens the ports that were read. */
+  async #begin (): Promise<void> {
+    for (const id of new Set(this.#held.all().map(({ port }) => port.instanceId))) {
+      if (this.#isAwake(id)) this.#awake.add(id)
+      await this.#trySetInbound(id)
+    }
   }
 
   async #take (lives: readonly Live[]): Promise<void> {
@@ -190,6 +242,7 @@ export class Ports {
 
   /** What could not be had or set when it was due. Never rejects. */
   async #tend (): Promise<void> {
+    await this.#readAgain().catch((error: unknown) => { this.#options.log.warn({ err: error }, 'the published ports could still not be read') })
     await this.#held.listenAgain()
     for (const id of this.#unset) await this.#trySetInbound(id)
     if (this.#rules.isBehind) await this.#applyRules()
