@@ -8,6 +8,7 @@ import { hasCode } from '../../../core/errors/system-code.ts'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
 import { OneAtATime } from '../../../core/jobs/one-at-a-time.ts'
 import type { Pair } from './authority.ts'
+import { dueAt, installedOf, textOf } from './installed.ts'
 import type { Lego } from './lego.ts'
 
 export interface AcmeOptions {
@@ -65,8 +66,13 @@ export class Acme {
     await this.#saves.idle()
   }
 
-  /** The certificate that has come for a host and was not fetched yet. */
-  async ready (host: string): Promise<Pair | undefined> { return await this.#options.lego.pair(host) }
+  /** The certificate that has come for a host and was not fetched yet. One that is to be renewed already is none: it came for an ingress that was deleted, long ago. */
+  async ready (host: string): Promise<Pair | undefined> {
+    const { lego, source } = this.#options
+    const pair = await lego.pair(host)
+    const made = pair === undefined ? undefined : installedOf(textOf(source, pair))
+    return made !== undefined && Date.now() <= dueAt(made) ? pair : undefined
+  }
 
   async fetched (host: string): Promise<void> { await this.#options.lego.forget(host) }
 
@@ -95,6 +101,8 @@ export class Acme {
     const gone = [...this.#tries.keys()].filter((host) => !hosts.has(host))
     for (const host of gone) this.#tries.delete(host)
     if (gone.length > 0) await this.#save()
+    // What is asked for now may be wanted again by the time that it comes; otherwise it goes then.
+    await this.#options.lego.retainOnly([...hosts, ...this.#asking])
   }
 
   #wildcardProblem (host: string): string | undefined {
@@ -108,10 +116,12 @@ export class Acme {
     try {
       await lego.waitForOthers(signal)
       // An earlier server may have got it, and ended before it was used.
-      if (await lego.pair(host) === undefined) {
+      if (await this.ready(host) === undefined) {
         // Stored before the request: a server that is killed again and again does not request more often either.
         await this.#note(host, failed(CUT_OFF))
         await lego.obtain(host, signal)
+        // Taken for issued, it would be asked for again at once, and again.
+        if (await this.ready(host) === undefined) throw new Error('what came is no certificate that holds for a while by this host\'s clock')
       }
       await this.#note(host, undefined)
       log.info({ host }, 'a certificate was issued')

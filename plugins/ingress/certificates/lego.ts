@@ -1,11 +1,12 @@
 // Runs lego, an ACME client: it gets one certificate into its own folder, from which it is taken.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, open, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durationMs } from '../../../core/config/quantities.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { writeFileDurably } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { HostCommandFailed } from '../../../core/process/run.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
@@ -29,6 +30,8 @@ const ORDER_SECONDS = '60'
 const MOST_ENVIRONMENT_BYTES = 65_536
 const NAME = /^[A-Z][A-Z0-9_]{0,127}$/
 const MOST_REASON = 400
+/** What there is of a host: lego's files, and ours with the authority that it is of. */
+const KINDS = ['key', 'crt', 'issuer.crt', 'json', 'directory']
 
 export class Lego {
   readonly #options: LegoOptions
@@ -48,6 +51,10 @@ export class Lego {
   async obtain (host: string, signal: AbortSignal): Promise<void> {
     const { config, commands } = this.#options
     const environment = config.environment === undefined ? {} : await readEnvironment(config.environment)
+    // Before it is told of this authority, nothing of another one may be left.
+    await this.forget(host)
+    await mkdir(this.#certificates, { recursive: true, mode: 0o700 })
+    await writeFileDurably(this.#file(host, 'directory'), this.#options.directory, 0o600)
     try {
       // nginx is another user, and must be able to read the answers to challenges.
       await commands.run('sh', ['-c', 'umask 022; exec "$@"', 'sh', 'flock', this.#lock, 'lego', ...this.#arguments(host), 'run'], {
@@ -65,15 +72,26 @@ export class Lego {
     }
   }
 
-  /** The complete certificate and key that lego has left for a host. */
+  /** The complete certificate and key that lego has left for a host, of this authority. */
   async pair (host: string): Promise<Pair | undefined> {
+    if (await readIfThere(this.#file(host, 'directory')) !== this.#options.directory) return undefined
     const [certificate, key] = await Promise.all(['crt', 'key'].map(async (kind) => await readIfThere(this.#file(host, kind))))
     // lego writes the two files separately, and not atomically.
     return certificate !== undefined && key !== undefined && fits(certificate, key) ? { certificate, key } : undefined
   }
 
   async forget (host: string): Promise<void> {
-    for (const kind of ['key', 'crt', 'issuer.crt', 'json']) await rm(this.#file(host, kind), { force: true })
+    for (const kind of KINDS) await rm(this.#file(host, kind), { force: true })
+  }
+
+  /** Forgets what is left of all other hosts. */
+  async retainOnly (hosts: Iterable<string>): Promise<void> {
+    if (!await isThere(this.#certificates)) return
+    const retained = new Set([...hosts].flatMap((host) => KINDS.map((kind) => this.#file(host, kind))))
+    for (const name of await readdir(this.#certificates)) {
+      const path = join(this.#certificates, name)
+      if (!retained.has(path)) await rm(path, { force: true })
+    }
   }
 
   #arguments (host: string): string[] {
@@ -92,7 +110,11 @@ export class Lego {
   }
 
   #file (host: string, kind: string): string {
-    return join(this.#options.folder, 'certificates', `${host.replace('*', LEGO_OPEN_NAME)}.${kind}`)
+    return join(this.#certificates, `${host.replace('*', LEGO_OPEN_NAME)}.${kind}`)
+  }
+
+  get #certificates (): string {
+    return join(this.#options.folder, 'certificates')
   }
 
   get #lock (): string {
