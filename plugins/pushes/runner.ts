@@ -60,7 +60,7 @@ async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryC
   const startedAt = performance.now()
   await stored(parts, push, signal, async () => { await repository.begin(push.id) })
   const failure = await failureOf(parts, push, async () => {
-    await copy(push, { credentials, signal, weighed: async (weight) => { await repository.weigh(push.id, weight) } })
+    await copy(push, { credentials, signal, weighed: async (weight) => { await stored(parts, push, signal, async () => { await repository.weigh(push.id, weight) }) } })
   })
   // The row stays as it is, and the next server decides.
   if (failure !== undefined && signal.aborted) return

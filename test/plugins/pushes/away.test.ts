@@ -31,6 +31,33 @@ t.test('a push whose beginning and end cannot be stored at first ends all the sa
   t.same(done, ['begin', 'copy', 'finish', 'forget'])
 })
 
+t.test('a push whose size cannot be stored at first is copied all the same, and shows it', async (t) => {
+  const jobs = createJobs()
+  t.teardown(async () => { await jobs.close() })
+  const done: string[] = []
+  let isAway = true
+  const repository: RunnerParts['repository'] = {
+    begin: async () => undefined,
+    weigh: async (_id, { layers, bytes }) => {
+      if (isAway) { isAway = false; throw new Error('Connection lost') }
+      done.push(`${layers} layers, ${bytes} bytes`)
+    },
+    finish: async (_id, _at, failure) => { done.push(failure ?? 'pushed') },
+    forget: async () => { done.push('forget') }
+  }
+  const runner = createRunner({
+    log: pino({ level: 'silent' }),
+    repository,
+    queue: jobs.queue('pushes', { concurrency: 1 }),
+    copy: async (_push, { weighed }) => { await weighed({ layers: 2, bytes: 3 }) },
+    metrics: { ended: () => undefined },
+    keepFinished: 1
+  })
+  runner.add(PUSH, undefined)
+  await eventually('it has ended', () => done.includes('forget'), { limitMs: 30_000 })
+  t.same(done, ['2 layers, 3 bytes', 'pushed', 'forget'])
+})
+
 t.test('a push whose row was stored and whose answer was lost is removed, and does not seem to wait', async (t) => {
   const app = await startPushesApp(t)
   const image = `${app.host}/app:1`
