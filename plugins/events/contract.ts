@@ -28,6 +28,8 @@ export interface EventFeed {
   check (filter: Filter): void
   /** The range of positions from which reading is possible. */
   window (): Promise<{ readonly oldest: number, readonly newest: number }>
+  /** Where to go on from a place that an earlier server has stored. It differs if that server's clock was ahead. */
+  resumed (place: number): number
   /**
    * The next selected events; `undefined` when some after `place` were removed.
    * @param may whether the reader has a scope

@@ -5,10 +5,11 @@ import type { EventJournal } from './journal/journal.ts'
 import type { Events } from './service.ts'
 import { wantsOf } from './stream/filter.ts'
 
-export function createFeed (events: Events, journal: EventJournal): EventFeed {
+export function createFeed (events: Pick<Events, 'checkFilter'>, journal: EventJournal): EventFeed {
   return {
     check: (filter) => { events.checkFilter(filter) },
     window: async () => await journal.window(),
+    resumed: (place) => journal.resumed(place),
     async page (place, filter, may) {
       const head = journal.head()
       const found = await journal.after(place)

@@ -39,7 +39,12 @@ export class Webhooks {
   /** Continues where an earlier server was. */
   async open (roots: readonly string[]): Promise<void> {
     this.#roots = roots
-    for (const record of await this.#parts.repository.all()) this.#begin(record)
+    const { repository, feed } = this.#parts
+    for (const record of await repository.all()) {
+      const position = feed.resumed(record.position)
+      // Stored before any delivery: the next server no longer knows which events there were now.
+      this.#begin(position === record.position ? record : await repository.update(record, { position }))
+    }
   }
 
   async close (): Promise<void> {

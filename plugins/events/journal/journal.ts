@@ -31,6 +31,8 @@ export class EventJournal implements Journal {
   #last = 0
   /** no more events with an id up to this one will come */
   #head = 0
+  /** that of the beginning */
+  #firstHead = 0
   #passed = 0
   /** events since the last check of the limits */
   written = 0
@@ -45,7 +47,9 @@ export class EventJournal implements Journal {
     this.#passed = await this.#repository.begin(now)
     const youngest = await this.#repository.youngest(Number.MAX_SAFE_INTEGER) ?? this.#passed
     this.#last = Math.max(now, youngest)
-    this.#head = this.#last
+    // And not the time: readers go there and store it. The next server would assign lower ids if the clock of this one was ahead.
+    this.#head = youngest
+    this.#firstHead = youngest
   }
 
   close (): void {
@@ -101,6 +105,11 @@ export class EventJournal implements Journal {
     const id = Number(after)
     if (id === this.#passed || (id > this.#passed && await this.#repository.has(id))) return id
     throw await this.expired(after)
+  }
+
+  /** Where a reader goes on whose place was stored by an earlier server: that may have been an id that no event has had, from a clock that was ahead, and new events may have lower ones. */
+  resumed (place: number): number {
+    return Math.min(place, this.#firstHead)
   }
 
   async expired (after: string): Promise<Error> {

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import t, { type Test } from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { DatabaseUnavailable } from '../../../core/db/deadline.ts'
+import { createFeed } from '../../../plugins/events/feed.ts'
 import { EventJournal } from '../../../plugins/events/journal/journal.ts'
 import { JournalRepository } from '../../../plugins/events/journal/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -78,6 +79,20 @@ eachDatabase(t, 'it goes on after a restart, and after ids that a database broug
   t.equal(await again.journal.resume(String(before.newest)), before.newest)
   await t.rejects(again.journal.resume(String(before.newest + 1)), { code: 'events_expired', kind: 'gone' })
   await t.rejects(again.journal.resume('x1'), { code: 'invalid_request' })
+})
+
+eachDatabase(t, 'who has read all from a server whose clock was an hour ahead gets the events of the next one, whose clock is right', async (t, database) => {
+  const now = Date.now()
+  const first = await open(t, database, () => now)
+  await first.things.make('a')
+  first.journal.close()
+  const ahead = await open(t, database, () => now + 3_600_000)
+  const { newest } = await ahead.journal.window()
+  const page = await createFeed({ checkFilter: () => undefined }, ahead.journal).page(newest, {}, () => true)
+  ahead.journal.close()
+  const right = await open(t, database, () => now)
+  await right.things.set('a', '1')
+  t.same(await all(right.journal, page?.at ?? 0), ['updated a 1'])
 })
 
 eachDatabase(t, 'what is too old or too much is removed, and who wants it is told', async (t, database) => {

@@ -60,6 +60,23 @@ eachDatabase(t, 'what changes while nobody takes it is delivered later, also by 
   t.match(await second.until(id, 'active'), { failed_attempts: 0, last_error: null })
 })
 
+eachDatabase(t, 'a webhook whose place was stored by a server whose clock was an hour ahead gets what changes from then on', async (t, database, url) => {
+  const receiver = await startReceiver(t)
+  const first = await startWithWebhooks(t, {}, { database: url })
+  await first.make({ url: receiver.url })
+  await first.things.make('a')
+  await got(receiver, 1)
+  await first.app.stop()
+  const ahead = (Date.now() + 3_600_000) * 1000
+  await database('webhooks_webhooks').update({ position: ahead })
+  const second = await startWithWebhooks(t, {}, { database: url, server: { dataDir: first.dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false } } })
+  const [row] = await database('webhooks_webhooks')
+  t.ok(Number(row.position) < ahead, 'it is put right before anything is delivered')
+  await second.things.set('a', '1')
+  await got(receiver, 2)
+  t.same(receiver.deliveries.map(shown), ['thing.created a 0', 'thing.updated a 1'])
+})
+
 t.test('filters are those of GET /events, and a key hears no more than it may read', async (t) => {
   const run = await startWithWebhooks(t)
   const receivers = await Promise.all(['tags', 'ids', 'blind', 'all'].map(async () => await startReceiver(t)))
