@@ -1,6 +1,7 @@
 // Reads and writes the rows of the webhooks of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
+import { inTransaction } from '../../core/db/transaction.ts'
 import { pageOf, rowsAlike, type RowOrder } from '../../core/db/page.ts'
 import type { Found, WholePage } from '../../core/http/list.ts'
 import type { Progress, Settings, WebhookRecord, WebhookStatus } from './record.ts'
@@ -63,6 +64,14 @@ export class WebhookRepository {
     const row: Row | undefined = await this.#rows().where({ id }).first()
     // MySQL ignores case when it compares texts.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
+  }
+
+  /** The webhook as it is once each change has ended that was begun before, such as one whose connection was lost. */
+  async settled (id: string): Promise<WebhookRecord | undefined> {
+    return await inTransaction(this.#database, async (trx) => {
+      const row: Row | undefined = await this.#rows(trx).where({ id }).forUpdate().first()
+      return row === undefined ? undefined : recordOf(row)
+    })
   }
 
   async insert (record: WebhookRecord): Promise<void> {

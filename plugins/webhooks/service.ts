@@ -5,6 +5,8 @@ import { InvalidRequest } from '../../core/errors/common.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { doUntilDone, untilDone } from '../../core/jobs/until-done.ts'
 import type { ResolveHost } from '../../core/library/addresses.ts'
 import type { Filter } from '../events/contract.ts'
 import { Courier, type CourierParts } from './delivery/courier.ts'
@@ -30,6 +32,7 @@ export class Webhooks {
   readonly #parts: WebhooksParts
   readonly #couriers = new Map<string, Courier>()
   readonly #locks = createLocks()
+  readonly #closing = new AbortController()
   #roots: readonly string[] = []
 
   constructor (parts: WebhooksParts) {
@@ -48,6 +51,7 @@ export class Webhooks {
   }
 
   async close (): Promise<void> {
+    this.#closing.abort()
     await Promise.all([...this.#couriers.keys()].map(async (id) => { await this.#end(id) }))
   }
 
@@ -63,7 +67,8 @@ export class Webhooks {
       const record: WebhookRecord = {
         ...NEW, id, keyId, filter, url: address, sealedSecret: secrets.seal(purposeOf(id), secret), isEnabled: enabled, position: newest, deliveredId: null, deliveredAt: null, createdAt: Date.now()
       }
-      await repository.insert(record)
+      // When it fails the row may be there all the same: it may have been stored, and the answer lost. Nobody would know its secret.
+      await nowOrLater(async () => { await repository.insert(record) }, () => { void untilDone(async () => { await repository.remove(record) }, this.#closing.signal) })
       this.#begin(record)
       return { record, secret }
     })
@@ -89,14 +94,12 @@ export class Webhooks {
       const known = await this.get(id)
       const address = await this.#checked(url ?? known.url, filter ?? {})
       await this.#end(id)
-      const stopped = await this.get(id)
-      const change = { ...NEW, keyId, url: address, filter: filter ?? known.filter, isEnabled: enabled ?? known.isEnabled }
-      const record = await this.#parts.repository.update(stopped, change).catch((error: unknown) => {
-        this.#begin(stopped)
-        throw error
-      })
-      this.#begin(record)
-      return record
+      return await nowOrLater(async () => {
+        const change = { ...NEW, keyId, url: address, filter: filter ?? known.filter, isEnabled: enabled ?? known.isEnabled }
+        const record = await this.#parts.repository.update(await this.get(id), change)
+        this.#begin(record)
+        return record
+      }, () => { this.#settle(id) })
     })
   }
 
@@ -105,11 +108,7 @@ export class Webhooks {
     const { id } = await this.get(ref)
     await this.#locks.hold(id, async () => {
       await this.#end(id)
-      const record = await this.get(id)
-      await this.#parts.repository.remove(record).catch((error: unknown) => {
-        this.#begin(record)
-        throw error
-      })
+      await nowOrLater(async () => { await this.#parts.repository.remove(await this.get(id)) }, () => { this.#settle(id) })
     })
   }
 
@@ -125,6 +124,22 @@ export class Webhooks {
     const courier = new Courier(this.#parts, record, () => secrets.open(purposeOf(record.id), record.sealedSecret), senderTo(record.url, this.#roots))
     this.#couriers.set(record.id, courier)
     courier.start()
+  }
+
+  /** Sees to a webhook whose courier was ended for a change that failed: it may have been stored all the same, and only its answer lost. */
+  #settle (id: string): void {
+    const { signal } = this.#closing
+    const attempt = async (): Promise<void> => {
+      await this.#locks.hold(id, async () => {
+        // A later change may have been done meanwhile.
+        if (this.#couriers.has(id)) return
+        const record = await this.#parts.repository.settled(id)
+        if (record !== undefined && !signal.aborted) this.#begin(record)
+      })
+    }
+    doUntilDone(attempt, signal, (error) => { this.#parts.log.warn({ err: error, webhook: id }, 'a webhook could not be read, and delivers nothing yet; it is tried again') }).catch(() => {
+      // The server stops.
+    })
   }
 
   async #end (id: string): Promise<void> {
