@@ -1,5 +1,5 @@
 // Passes registry requests to the store and its answers back, as streams. Only this file deals with http-proxy and its faults.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { request as requestOf, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import httpProxy from 'http-proxy'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -13,6 +13,11 @@ export interface Gateway {
    * @param owner who asks: a key's id, or a grant's
    */
   serve (request: IncomingMessage, response: ServerResponse, owner: string, stored?: (digest: string) => Promise<void>): void
+  /**
+   * Serves a request that begins an upload. It is asked to its end although its client leaves: otherwise the store would have made an upload that nobody knows of.
+   * @param over called at least once, as soon as no more comes of it: with the store's id of an upload that was begun
+   */
+  begin (request: IncomingMessage, response: ServerResponse, owner: string, over: (id?: string) => void): void
   close (): void
 }
 
@@ -27,6 +32,8 @@ const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forw
 
 export function createGateway ({ store, log }: GatewayOptions): Gateway {
   const connections = createConnections()
+  // Not closed with the others: what the store has begun must be known. They end with their answers, or with the store.
+  const beginnings = createConnections()
   const proxy = httpProxy.createProxyServer({ selfHandleResponse: true, xfwd: false, changeOrigin: false })
   const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
 
@@ -64,6 +71,27 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
         if (!response.headersSent && !response.destroyed) fail(request, response, error)
       })
     },
+    begin (request, response, owner, over) {
+      const path = store.socketPath()
+      if (path === undefined || response.destroyed) {
+        over()
+        return unavailable(response)
+      }
+      clean(request)
+      request.on('error', () => response.destroy())
+      // The store takes all it needs from the URL. It answers before a body has come, so a client that never sends its own could leave uploads behind.
+      request.resume()
+      const upstream = requestOf({ agent: beginnings.of(owner), socketPath: path, method: request.method, path: request.url, headers: withoutBody(request.headers) })
+      upstream.once('response', (answer) => {
+        over(begunBy(answer))
+        send(answer, response)
+      })
+      upstream.on('error', (error) => {
+        over()
+        if (!response.headersSent && !response.destroyed) fail(request, response, error)
+      })
+      upstream.end()
+    },
     close () {
       proxy.close()
       connections.close()
@@ -81,6 +109,15 @@ function clean (request: IncomingMessage): void {
   // The client's wish is about its own connection. A store that is asked to close does so as soon as it has answered, and Node may still have to make an empty last
   // write: on a unix socket that fails with EPIPE, and the answer is lost. The agent ends the connection after it.
   request.headers.connection = 'keep-alive'
+}
+
+function withoutBody ({ 'content-length': _length, 'transfer-encoding': _encoding, 'content-type': _type, ...headers }: IncomingHttpHeaders): IncomingHttpHeaders {
+  return { ...headers, 'content-length': '0' }
+}
+
+function begunBy ({ statusCode, headers: { 'docker-upload-uuid': id } }: IncomingMessage): string | undefined {
+  // 201: a blob of another repository was mounted, and there is no upload to continue.
+  return statusCode === 202 && typeof id === 'string' ? id : undefined
 }
 
 function send (answer: IncomingMessage, response: ServerResponse): void {

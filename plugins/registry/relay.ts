@@ -30,11 +30,30 @@ export interface RelayOptions {
 const NOTE_TIMEOUT_MS = 10_000
 
 export function createRelay (options: RelayOptions): Relay {
-  const { gateway, uploads } = options
+  const { gateway, uploads, log } = options
+
+  async function begin (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): Promise<void> {
+    const over = uploads.begin(response, asked, owner)
+    try {
+      const shortage = await uploads.shortage()
+      if (shortage === undefined) return gateway.begin(request, response, owner, over)
+      over()
+      refuseMidway(request, response, { status: 507, code: 'INSUFFICIENT_STORAGE', message: shortage })
+    } catch (error) {
+      over()
+      log.warn({ err: error }, 'an upload could not be begun')
+      response.destroy()
+    }
+  }
+
   return {
     serve (request, response, { asked, host, quiet }, owner) {
       const refusal = asked === undefined ? undefined : uploads.refusal(asked, owner)
       if (refusal !== undefined) return refuseMidway(request, response, { status: 429, code: 'TOOMANYREQUESTS', message: refusal })
+      if (asked?.startsUpload === true) {
+        void begin(request, response, asked, owner)
+        return
+      }
       const push = quiet === true ? undefined : asked?.push
       gateway.serve(request, response, owner, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host }))
       if (asked !== undefined) uploads.attend(request, response, asked, owner)

@@ -1,4 +1,4 @@
-// Limits uploads: how many an owner has open, how many bytes they have, and how much disk space is left while they stream. An upload is tracked from the answer
+// Limits uploads: how many an owner has open, how many bytes they have, and how much disk space is left while they stream. An upload is tracked from the request
 // that begins it until it is finished or removed; an abandoned one is removed.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -37,6 +37,8 @@ export class Uploads {
   readonly #clock: () => number
   /** by the store's upload id */
   readonly #open = new Map<string, Upload>()
+  /** how many requests that begin uploads have no answer yet, by owner */
+  readonly #beginning = new Map<string, number>()
   readonly #sweep: NodeJS.Timeout
 
   constructor (options: UploadsOptions) {
@@ -55,15 +57,41 @@ export class Uploads {
    * @param owner a key's id, or a grant's: whose limit it counts for
    */
   attend (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
-    if (asked.startsUpload === true) this.#attendStart(response, asked, owner)
     if (asked.upload !== undefined || asked.push !== undefined) this.#attendBody(request, response, asked, owner)
   }
 
   /** Why an upload may not begin; undefined when it may. */
   refusal (asked: RegistryRequest, owner: string): string | undefined {
     if (asked.startsUpload !== true) return undefined
-    const open = [...this.#open.values()].filter((upload) => upload.owner === owner).length
+    const open = [...this.#open.values()].filter((upload) => upload.owner === owner).length + (this.#beginning.get(owner) ?? 0)
     return open < MAX_OPEN ? undefined : `${open} uploads are unfinished already; finish or delete some of them`
+  }
+
+  /**
+   * Counts an upload that begins. Must be called right after `refusal` has found none.
+   * @returns to be called when its beginning is over, with the store's id if there is an upload now; further calls do nothing
+   */
+  begin (response: ServerResponse, { repository = '' }: RegistryRequest, owner: string): (id?: string) => void {
+    this.#beginning.set(owner, (this.#beginning.get(owner) ?? 0) + 1)
+    let isOver = false
+    return (id) => {
+      if (isOver) return
+      isOver = true
+      const others = (this.#beginning.get(owner) ?? 1) - 1
+      if (others > 0) this.#beginning.set(owner, others)
+      else this.#beginning.delete(owner)
+      if (id === undefined) return
+      this.#open.set(id, { repository, owner, bytes: 0, requests: 0, idleSince: this.#clock() })
+      // A client that has left before it had the answer cannot continue it.
+      const ended = (): void => { if (!response.writableFinished) this.#remove(id) }
+      if (response.destroyed) ended()
+      else response.once('close', ended)
+    }
+  }
+
+  /** Why the disk takes no further upload; undefined when it does. */
+  async shortage (): Promise<string | undefined> {
+    return await this.#options.disk.check().then(() => undefined, messageOf)
   }
 
   /** Removes uploads that were idle for an hour. */
@@ -71,15 +99,6 @@ export class Uploads {
     for (const [id, { requests, idleSince }] of this.#open) {
       if (requests === 0 && this.#clock() - idleSince >= IDLE_MS) this.#remove(id)
     }
-  }
-
-  #attendStart (response: ServerResponse, { repository = '' }: RegistryRequest, owner: string): void {
-    response.once('finish', () => {
-      const id = response.getHeader('docker-upload-uuid')
-      // 201: a blob of another repository was mounted, and there is no upload to continue.
-      if (response.statusCode !== 202 || typeof id !== 'string') return
-      this.#open.set(id, { repository, owner, bytes: 0, requests: 0, idleSince: this.#clock() })
-    })
   }
 
   #attendBody (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
