@@ -1,15 +1,9 @@
 // A create of a volume that fails as the database goes away: it is no volume, and its id and name are free again without a restart. And a delete that fails: it goes on.
-import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { plugin as resources } from '../../../plugins/resources/index.ts'
-import { ClaimRepository } from '../../../plugins/resources/repository.ts'
 import { VolumeFiles } from '../../../plugins/volumes/files.ts'
 import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
-import { tar } from '../../helpers/tar.ts'
-import { ADMIN_KEY } from '../../core/bare-app.ts'
-import { TEN, viewOf } from '../resources/app.ts'
 import { EMPTY, startWithVolumes } from './app.ts'
 
 const BODY = { id: 'one', name: 'data', size_gb: 1 }
@@ -119,20 +113,4 @@ t.test('a failed create whose disk cannot be removed at that moment leaves none 
   failOnce(t, VolumeFiles.prototype, 'remove', { done: false })
   t.ok((await app.call('POST', '/volumes', BODY)).status >= 500)
   await eventually('its disk is gone', async () => (await app.files()).join() === EMPTY.join(), { limitMs: 30_000 })
-})
-
-t.test('a volume from an archive whose room cannot be fitted to it is none, and takes no room', async (t) => {
-  const app = await startWithVolumes(t, { plugins: [resources], sections: { resources: { config: TEN } } })
-  const make = Reflect.get(VolumeFiles.prototype, 'make')
-  t.teardown(() => { VolumeFiles.prototype.make = make })
-  VolumeFiles.prototype.make = async function (...args) {
-    await make.apply(this, args)
-    failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
-  }
-  t.ok((await app.upload(gzipSync(tar([])), 'name=data&size_gb=4')).status >= 500)
-  t.equal((await app.call('GET', '/volumes/data')).status, 404)
-  await eventually('it takes no room', async () => (await viewOf(app, ADMIN_KEY)).disk_breakdown.volumes_bytes === 0, { limitMs: 30_000 })
-  VolumeFiles.prototype.make = make
-  t.match(await app.upload(gzipSync(tar([])), 'name=data&size_gb=4'), { status: 201, body: { size_gb: 1 } })
-  t.equal((await viewOf(app, ADMIN_KEY)).disk_breakdown.volumes_bytes, 2 ** 30)
 })

@@ -1,10 +1,18 @@
 // What volumes take of a host's room, on a scripted one with the plugin resources.
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { plugin as resources } from '../../../plugins/resources/index.ts'
+import { ClaimRepository } from '../../../plugins/resources/repository.ts'
+import { VolumeFiles } from '../../../plugins/volumes/files.ts'
 import { plugin as volumes } from '../../../plugins/volumes/index.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
+import { tar } from '../../helpers/tar.ts'
 import type { TestApp } from '../instances/app.ts'
 import { copyOfData } from '../instances/crash.ts'
 import { SMALL, startResources, TEN, viewOf } from '../resources/app.ts'
+import { startWithVolumes } from './app.ts'
 
 const create = async ({ call }: Pick<TestApp, 'call'>, name: string, fields: Record<string, unknown> = {}) =>
   await call('POST', '/instances', { name, image: 'test', overlay_size: '32MB', ...SMALL, ...fields })
@@ -25,4 +33,20 @@ t.test('volumes take their size, and their overlays that of theirs', async (t) =
   t.equal((await after.call('DELETE', '/instances/web')).status, 204)
   t.equal((await after.call('DELETE', '/volumes/data')).status, 204)
   t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 0, overlays_bytes: 0 } })
+})
+
+t.test('a volume from an archive whose room cannot be fitted to it is none, and takes no room', async (t) => {
+  const app = await startWithVolumes(t, { plugins: [resources], sections: { resources: { config: TEN } } })
+  const make = Reflect.get(VolumeFiles.prototype, 'make')
+  t.teardown(() => { VolumeFiles.prototype.make = make })
+  VolumeFiles.prototype.make = async function (...args) {
+    await make.apply(this, args)
+    failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
+  }
+  t.ok((await app.upload(gzipSync(tar([])), 'name=data&size_gb=4')).status >= 500)
+  t.equal((await app.call('GET', '/volumes/data')).status, 404)
+  await eventually('it takes no room', async () => (await viewOf(app, ADMIN_KEY)).disk_breakdown.volumes_bytes === 0, { limitMs: 30_000 })
+  VolumeFiles.prototype.make = make
+  t.match(await app.upload(gzipSync(tar([])), 'name=data&size_gb=4'), { status: 201, body: { size_gb: 1 } })
+  t.equal((await viewOf(app, ADMIN_KEY)).disk_breakdown.volumes_bytes, 2 ** 30)
 })
