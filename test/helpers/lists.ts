@@ -1,4 +1,4 @@
-// What a plugin says of its lists, as `lists.ts` in the folder of its tests, so that test/core/db/page.test.ts sees how the database answers them.
+// What a plugin says of its lists, as `lists.ts` in the folder of its tests, so that test/core/db/page.long.test.ts sees how the database answers them.
 import type { Knex } from 'knex'
 import { existsSync } from 'node:fs'
 import type { Journal } from '../../core/db/changes.ts'

@@ -10,14 +10,14 @@ export interface Held {
 const PROXY = 'test/proxy'
 const INSTANCES = 'test/plugins/instances'
 const COMPRESSION = `${INSTANCES}/compression-crashes.long.test.ts`
-const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
+const STANDBY = `${INSTANCES}/standby-crashes.long.test.ts`
 const SHARED = 'test/plugins/instances/private-memory-crashes.long.test.ts'
 const HOT = `${INSTANCES}/hot-standby-crashes.long.test.ts`
 const COPIES = `${INSTANCES}/copies-crashes.long.test.ts`
 const RESTART = `${INSTANCES}/restart.test.ts`
 const EXPIRY = `${INSTANCES}/expiry.test.ts`
 const ATTACHMENTS = 'test/plugins/volumes/attachments.long.test.ts'
-const VOLUMES = 'test/plugins/volumes/crashes.test.ts'
+const VOLUMES = 'test/plugins/volumes/crashes.long.test.ts'
 const SNAPSHOTS = 'test/plugins/snapshots/crashes.long.test.ts'
 const BUILDS = 'test/plugins/builds/killed.long.test.ts'
 const BUILDERS = 'test/plugins/builds/builders.test.ts'

@@ -1,4 +1,4 @@
-// The lists of builds and builders, for test/core/db/page.test.ts.
+// The lists of builds and builders, for test/core/db/page.long.test.ts.
 import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
 import { manifest } from '../../../plugins/builds/manifest.ts'
 import { BuildRepository } from '../../../plugins/builds/repository.ts'

@@ -1,4 +1,4 @@
-// The list of devices, for test/core/db/page.test.ts.
+// The list of devices, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/devices/manifest.ts'
 import { DeviceRepository } from '../../../plugins/devices/repository.ts'
 import { commonOf, padded, type ListsOfPlugin } from '../../helpers/lists.ts'

@@ -1,4 +1,4 @@
-// The lists of images, for test/core/db/page.test.ts.
+// The lists of images, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/images/manifest.ts'
 import { ImagesRepository } from '../../../plugins/images/repository.ts'
 import type { ListsOfPlugin } from '../../helpers/lists.ts'

@@ -60,7 +60,7 @@ const PARTS = 4
 
 /**
  * The points at which a server is started. The long tier takes all; the fast one a quarter, which is another one for another commit, and the last,
- * after which nothing is left to do. A file `*.long.test.ts` that imports a file of the fast tier makes it one of the long tier.
+ * after which nothing is left to do.
  */
 export function chosen (points: readonly CrashPoint[]): readonly CrashPoint[] {
   if (playsWholeTables || process.argv[1]?.endsWith('.long.test.js') === true) return points

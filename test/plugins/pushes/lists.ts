@@ -1,4 +1,4 @@
-// The list of pushes, for test/core/db/page.test.ts.
+// The list of pushes, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/pushes/manifest.ts'
 import { PushRepository } from '../../../plugins/pushes/repository.ts'
 import type { ListsOfPlugin } from '../../helpers/lists.ts'

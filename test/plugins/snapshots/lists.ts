@@ -1,4 +1,4 @@
-// The lists of snapshots, for test/core/db/page.test.ts.
+// The lists of snapshots, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/snapshots/manifest.ts'
 import { ScheduleRepository } from '../../../plugins/snapshots/schedules/repository.ts'
 import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'

@@ -1,4 +1,4 @@
-// The lists of volumes, for test/core/db/page.test.ts.
+// The lists of volumes, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/volumes/manifest.ts'
 import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
 import type { ListsOfPlugin } from '../../helpers/lists.ts'

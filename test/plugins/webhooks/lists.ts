@@ -1,4 +1,4 @@
-// The list of webhooks, for test/core/db/page.test.ts.
+// The list of webhooks, for test/core/db/page.long.test.ts.
 import { manifest } from '../../../plugins/webhooks/manifest.ts'
 import { WebhookRepository } from '../../../plugins/webhooks/repository.ts'
 import { commonOf, UNREAD, type ListsOfPlugin } from '../../helpers/lists.ts'
