@@ -10,21 +10,20 @@ export interface SharedResult {
 }
 
 interface Begun {
-  readonly file: TestFile
   readonly block: Block
   isOver: boolean
   durationMs: number | undefined
   said: string
 }
 
-const begin = (file: TestFile): Begun => ({ file, block: newBlock(file.source), isOver: false, durationMs: undefined, said: '' })
+const begin = (file: TestFile): Begun => ({ block: newBlock(file.source), isOver: false, durationMs: undefined, said: '' })
 
 /**
  * @param files of which the process runs the first one, then the next
  * @param said takes what the process has printed besides its results, since the last call
  * @param onOver called when a file is over
  */
-export function createSharedCounter (files: readonly [TestFile, ...TestFile[]], said: () => string, onOver: (file: TestFile) => void): { parser: Parser, finish: (ending: Ending) => SharedResult } {
+export function createSharedCounter (files: readonly [TestFile, ...TestFile[]], said: () => string, onOver: () => void): { parser: Parser, finish: (ending: Ending) => SharedResult } {
   const parser = new Parser()
   const begun: Begun[] = []
   parser.on('child', (childParser: Parser) => {
@@ -44,7 +43,7 @@ export function createSharedCounter (files: readonly [TestFile, ...TestFile[]], 
     }
     readResult(last.block, result)
     Object.assign(last, { isOver: true, durationMs: result.time ?? undefined, said: said() })
-    onOver(last.file)
+    onOver()
   })
   return {
     parser,

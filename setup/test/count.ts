@@ -75,7 +75,7 @@ export function outcomeOf (file: Block, { durationMs, said = '' }: Pick<Ending, 
 }
 
 /** What is wrong with a file as a whole, besides the tests that it reported as failed. */
-export function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
+function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
   const { results } = parser
   if (overranSeconds !== undefined) return [{ name: '', detail: `it was not done after ${overranSeconds} s, its bound, and was ended` }]
   if (results === null) return [{ name: '', detail: 'its results are not complete' }]

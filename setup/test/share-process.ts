@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { estimate, type Durations } from './durations.ts'
 import type { TestFile } from './files.ts'
+import { tierOf } from './tiers.ts'
 
 /** Files that start few programs, if any: those of other folders have servers and VMs as processes, and their own process costs them little. */
 const SHARING = ['test/core/', 'test/plugins/', 'test/proxy/']
@@ -18,7 +19,7 @@ const MOST_SECONDS = 40
 /** Those that ask for a process of their own. */
 export async function ownProcesses (root: string, files: readonly TestFile[]): Promise<Set<TestFile>> {
   const own = await Promise.all(files.map(async (file) => {
-    const isSharing = SHARING.some((folder) => file.source.startsWith(folder)) && !file.source.endsWith('.long.test.ts')
+    const isSharing = SHARING.some((folder) => file.source.startsWith(folder)) && tierOf(file.source) === 'fast'
     return !isSharing || OWN_PROCESS.test(await readFile(`${root}/${file.source}`, 'utf8'))
   }))
   return new Set(files.filter((_, index) => own[index]))
