@@ -1,5 +1,5 @@
 // The counts of `npm run structure`.
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { circlesOf } from '../../setup/structure/circles.ts'
@@ -7,6 +7,7 @@ import { REMOVABLE } from '../../setup/structure/deleted.ts'
 import { readSources } from '../../setup/structure/imports.ts'
 import { FOLDERS, importersLeft, removeLeftovers, withDependents } from '../../setup/structure/without.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { TESTS_WITHOUT } from './structure/tests-without.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {
   const root = t.testdir()
@@ -63,4 +64,8 @@ t.test('a tree without a plugin whose process was killed goes with the next one'
   const cache = t.testdir({ 'without-999999999-abc': { core: {} }, [`without-${process.pid}-def`]: {}, system: {} })
   await removeLeftovers(cache)
   t.strictSame((await readdir(cache)).sort(), ['system', `without-${process.pid}-def`])
+})
+
+t.test('each test that is run without a plugin stands where the list says', async (t) => {
+  for (const name of TESTS_WITHOUT) await t.resolves(access(join(packageRoot, 'test', `${name}.test.ts`)), name)
 })

@@ -8,19 +8,17 @@ import { packageRoot } from '../../../core/package-root.ts'
 import { REMOVABLE } from '../../../setup/structure/deleted.ts'
 import { without } from '../../../setup/structure/without.ts'
 import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
+import { TESTS_WITHOUT } from './tests-without.ts'
 
 const execute = promisify(execFile)
 t.setTimeout(1_200_000)
-
-/** Quick ones that see much: how plugins are found and started, lists of all plugins, their configuration, the API of instances with what is optional for them, and what documents promise. */
-const TESTS = ['core/app', 'core/config/document', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
 
 for (const plugin of shareOfCommit(REMOVABLE, 8)) {
   t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
     const { folder, compile, close } = await without(packageRoot, plugin)
     t.teardown(close)
     t.strictSame(await compile({ emit: true }), [])
-    for (const name of TESTS) {
+    for (const name of TESTS_WITHOUT) {
       const { failed, text } = await execute(process.execPath, [join(folder, `dist/test/${name}.test.js`)], { cwd: folder, maxBuffer: 2 ** 26 })
         .then(({ stdout }) => ({ failed: false, text: stdout }), ({ stdout, stderr }: { stdout: string, stderr: string }) => ({ failed: true, text: stdout + stderr }))
       if (failed) t.fail(`${name}: ${text.split('\n').filter((line) => /^\s*not ok/.test(line)).join('; ').slice(0, 1000)}`)
