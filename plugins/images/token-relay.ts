@@ -33,12 +33,14 @@ const READING = ['GET', 'HEAD']
 const WRITING = ['POST', 'PATCH', 'PUT']
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-authenticate', 'te', 'trailer', 'www-authenticate'])
 const PROBE_TIMEOUT_MS = 10_000
+// A registry chooses paths, too, by the locations that it names. Two slashes at the beginning can be read as another host, and other characters are refused by Node.
+const PATH = /^\/(?![/\\])[\x21-\xff]*$/
 
 export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> {
   const username = 'berth'
   const password = randomBytes(24).toString('base64url')
   const expected = Buffer.from(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
-  const secure = target.insecure ? await speaksTls(target) : true
+  const origin = new URL(`${!target.insecure || await speaksTls(target) ? 'https' : 'http'}://${target.host}`)
   const methods = target.writes ? [...READING, ...WRITING] : READING
   const server = http.createServer((request, response) => {
     const given = Buffer.from(request.headers.authorization ?? '')
@@ -46,8 +48,10 @@ export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> 
       response.writeHead(401, { 'www-authenticate': 'Basic realm="relay"' }).end()
     } else if (!methods.includes(request.method ?? '')) {
       response.writeHead(405).end()
+    } else if (!PATH.test(request.url ?? '')) {
+      response.writeHead(400).end()
     } else {
-      forward(request, response, target, secure)
+      forward(request, response, target, origin)
     }
   })
   server.listen(0, '127.0.0.1')
@@ -67,14 +71,16 @@ export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> 
   }
 }
 
-function forward (request: http.IncomingMessage, response: http.ServerResponse, target: RelayTarget, secure: boolean): void {
+function forward (request: http.IncomingMessage, response: http.ServerResponse, target: RelayTarget, origin: URL): void {
   const headers: Record<string, string> = { authorization: `Bearer ${target.token}` }
   for (const name of FORWARDED_REQUEST_HEADERS) {
     const value = request.headers[name]
     if (typeof value === 'string') headers[name] = value
   }
-  const url = new URL(request.url ?? '/', `${secure ? 'https' : 'http'}://${target.host}`)
-  const upstream = (secure ? https : http).request(url, { method: request.method, headers, rejectUnauthorized: !target.insecure, ...target.lookup === undefined ? {} : { lookup: target.lookup } })
+  // The path is passed on as it is: resolved, it could name another host, and `lookup` is not asked for one that is an address.
+  const upstream = (origin.protocol === 'https:' ? https : http).request(origin, {
+    method: request.method, path: request.url, headers, rejectUnauthorized: !target.insecure, ...target.lookup === undefined ? {} : { lookup: target.lookup }
+  })
   // skopeo reports the failure: it sees a broken answer or a 502.
   const fail = (error: Error): void => {
     if (response.headersSent || response.destroyed) response.destroy(error)
@@ -83,7 +89,7 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
   upstream.on('error', fail)
   upstream.on('response', (answer) => {
     try {
-      response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, url.host))
+      response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, origin.host))
     } catch (error) {
       // An invalid status or header: this one request fails.
       answer.destroy()
@@ -99,14 +105,19 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
 }
 
 // A redirect to the registry itself, or the location of an upload there, must come back through the relay; one to another host must not carry the token, and does not.
+// A location that begins with two slashes is a host to some readers and a path to others: it is not passed on.
 function answerHeaders (answer: http.IncomingMessage, host: string): http.OutgoingHttpHeaders {
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.has(name)))
-  const location = headers['location']
-  if (typeof location === 'string' && /^https?:/.test(location)) {
-    const url = new URL(location)
-    if (url.host === host) headers['location'] = url.pathname + url.search
-  }
+  const location = typeof headers['location'] === 'string' ? withoutHost(headers['location'], host) : undefined
+  if (location === undefined || /^[/\\]{2}/.test(location)) delete headers['location']
+  else headers['location'] = location
   return headers
+}
+
+function withoutHost (location: string, host: string): string {
+  if (!/^https?:/.test(location)) return location
+  const url = new URL(location)
+  return url.host === host ? url.pathname + url.search : location
 }
 
 // As docker does for an insecure registry: TLS if it answers in TLS, otherwise plain HTTP.

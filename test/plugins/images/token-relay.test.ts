@@ -1,11 +1,12 @@
 // The relay that adds a bearer token, asked by somebody who is not skopeo.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, request as requestOf } from 'node:http'
 import { createServer as createTlsServer } from 'node:tls'
 import t from 'tap'
 import { openTokenRelay } from '../../../plugins/images/token-relay.ts'
 import { makeAuthority } from '../../core/tls/certificates.ts'
+import { insider, listen } from '../../helpers/hostile-registry.ts'
 
 t.test('a relay lets nobody in without its password, and writes only when it is for a push', async (t) => {
   const seen: string[] = []
@@ -46,5 +47,34 @@ t.test('a registry that answers with another protocol holds no relay up', async 
   const relay = await openTokenRelay({ host: `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`, token: 'the-token', insecure: true, writes: false })
   const answer = await fetch(`http://${relay.endpoint}/v2/`, { headers: { authorization: `Basic ${Buffer.from(`${relay.username}:${relay.password}`).toString('base64')}` } })
   t.equal(answer.status, 502)
+  await relay.close()
+})
+
+t.test('a path that names another host leads to the registry or nowhere, and no answer of the registry gives such a one', async (t) => {
+  const inner = await insider(t, '127.0.0.2')
+  const elsewhere = `${inner.host}:${inner.port}/x`
+  const given = [`//${elsewhere}`, `////${elsewhere}`, `http://127.0.0.1////${elsewhere}`, '/v2/a/blobs/uploads/1']
+  const registry = await listen(t, '127.0.0.1', (request, response) => {
+    const at = Number(new URL(request.url ?? '', 'http://registry').searchParams.get('at') ?? 0)
+    response.writeHead(202, { location: given[at]?.replace('127.0.0.1////', `${request.headers.host ?? ''}////`) ?? '/' }).end()
+  })
+  const relay = await openTokenRelay({ host: `${registry.host}:${registry.port}`, token: 'the-token', insecure: true, writes: true })
+  const authorization = `Basic ${Buffer.from(`${relay.username}:${relay.password}`).toString('base64')}`
+  // fetch tidies paths; this sends them as they are.
+  const send = async (method: string, path: string): Promise<{ readonly status: number | undefined, readonly location: string | undefined }> => {
+    const [host, port] = relay.endpoint.split(':')
+    const sent = requestOf({ host, port, method, path, headers: { authorization, 'content-length': '1' }, agent: false })
+    sent.end('x')
+    const [answer] = await once(sent, 'response')
+    answer.resume()
+    return { status: answer.statusCode, location: answer.headers.location }
+  }
+  for (const path of [`//${elsewhere}`, `////${elsewhere}`, `/\\${elsewhere}`, `/\\/${elsewhere}`, `http://${elsewhere}`, '//[', '*', 'x']) {
+    for (const method of ['POST', 'PATCH', 'PUT']) t.equal((await send(method, path)).status, 400, `${method} ${path}`)
+  }
+  t.same(inner.requests, [])
+  for (const [at, location] of given.entries()) t.equal((await send('POST', `/v2/a/blobs/uploads/?at=${at}`)).location, location.startsWith('/v2/') ? location : undefined, location)
+  t.equal((await send('GET', '/v2//a')).status, 202, 'other paths are passed on as they are')
+  t.match(registry.requests.at(-1), 'GET /v2//a Bearer the-token')
   await relay.close()
 })

@@ -15,7 +15,9 @@ async function startWithImage (t: Test): Promise<ImagesApp> {
   return app
 }
 
-async function push (app: ImagesApp, target: string, credentials?: { readonly username: string, readonly password: string }): Promise<{ readonly status: string, readonly error?: string | null }> {
+type Credentials = { readonly username: string, readonly password: string } | { readonly registry_token: string }
+
+async function push (app: ImagesApp, target: string, credentials?: Credentials): Promise<{ readonly status: string, readonly error?: string | null }> {
   const { id } = await app.sdk.pushes.create({ image: 'app:1', target, ...credentials === undefined ? {} : { credentials } })
   return await ended(app, id)
 }
@@ -24,7 +26,7 @@ async function push (app: ImagesApp, target: string, credentials?: { readonly us
 async function redirecting (t: Test, place: string): Promise<Seen> {
   return await listen(t, '127.0.0.1', (request, response) => {
     if (request.url === '/v2/') response.writeHead(200).end()
-    else if (request.method === 'POST') response.writeHead(202, { location: place }).end()
+    else if (request.method === 'POST') response.writeHead(202, { location: place.replace('127.0.0.1////', `${request.headers.host ?? ''}////`) }).end()
     else response.writeHead(404).end()
   })
 }
@@ -48,6 +50,14 @@ t.test('a target that wants the layers at an inner service leads the server nowh
     const target = await redirecting(t, place)
     t.equal((await push(app, `${target.host}:${target.port}/evil/app:1`)).status, 'failed', place)
     t.ok(target.requests.some((line) => line.startsWith('POST ')), `${place}: it came as far as the layers`)
+  }
+  // A bearer token goes through a relay of this server's.
+  for (const { host, port } of services) {
+    for (const place of [`//${host}:${port}/x`, `////${host}:${port}/x`, `/\\${host}:${port}/x`, `../../../..//${host}:${port}/x`, `http://127.0.0.1////${host}:${port}/x`]) {
+      const target = await redirecting(t, place)
+      t.equal((await push(app, `${target.host}:${target.port}/evil/app:1`, { registry_token: 'a-token' })).status, 'failed', place)
+      t.ok(target.requests.some((line) => line.startsWith('POST ')), `${place}: it came as far as the layers`)
+    }
   }
   t.same(services.flatMap(({ requests }) => requests), [])
 })
