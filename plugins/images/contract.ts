@@ -82,6 +82,15 @@ export interface ToolOptions {
   readonly received?: (bytes: number) => void
 }
 
+/** A manifest as it stands in a registry. */
+export interface WantedManifest {
+  readonly access: RegistryAccess
+  /** the image, for messages */
+  readonly name: string
+  /** tag, or digest (`sha256:…`) */
+  readonly end: string
+}
+
 export interface OpenRegistry {
   /** `domain/path`, normalised; `localhost/…` is the built-in registry */
   readonly repository: string
@@ -107,6 +116,8 @@ export interface ImageSources {
   locate (reference: string): Promise<LocatedImage>
   /** Opens access to a repository, by the rules of a pull; must be closed. Its errors are written for people. */
   openRegistry (options: OpenRegistry): Promise<RegistryAccess>
+  /** Reads a manifest. @throws RegistryFailure `corrupt` when the registry gives another one for a digest, otherwise as `skopeo` does */
+  manifest (wanted: WantedManifest, options: ToolOptions): Promise<string>
   /**
    * Runs skopeo with these arguments. It reaches only these registries and public addresses, wherever a registry redirects it; it ends with the server.
    * @throws RegistryFailure `address-refused`, or what the command reported

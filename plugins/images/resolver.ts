@@ -1,11 +1,13 @@
 // Asks a registry what a reference means for this host: the digest of one manifest, and the size of its layers.
-import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { digestOf } from '../../core/library/oci/digest.ts'
 import type { ImageReference } from '../../core/library/oci/reference.ts'
+import { sumOfSizes } from '../../core/library/oci/sizes.ts'
 import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PlatformNotAvailable } from './errors.ts'
 import { PullFailure } from './failures.ts'
+import { fetchManifest } from './fetch-manifest.ts'
 import { layersOf, type Layers } from './layers/layers.ts'
 import { choosePlatform, formatPlatform, type Platform } from './platform.ts'
 
@@ -31,6 +33,8 @@ const Manifest = Type.Object({ config: Descriptor, layers: Type.Array(Descriptor
 const IMAGE_CONFIGS = new Set(['application/vnd.oci.image.config.v1+json', 'application/vnd.docker.container.image.v1+json'])
 // An OCI manifest may contain another artifact despite the config type of an image; the media types of its layers show it.
 const LAYER = /\.(?:tar|diff\.tar|rootfs|layer)|\+gzip$|\+zstd$/
+/** longest text of a registry that goes into a message, which is stored and listed */
+const LONGEST_SHOWN = 200
 
 export interface ResolveOptions {
   readonly skopeo: ImageSources['skopeo']
@@ -44,7 +48,7 @@ export interface ResolveOptions {
 /** @throws PullFailure, PlatformNotAvailable, or what the host command reported */
 export async function resolveReference (options: ResolveOptions): Promise<Resolved> {
   const { reference } = options
-  const raw = await fetchManifest(options, reference.digest ?? reference.tag ?? 'latest')
+  const raw = await fetched(options, reference.digest ?? reference.tag ?? 'latest')
   const parsed = parse(raw, reference.name)
   if (!Value.Check(Index, parsed)) return describe(raw, parsed, reference.name)
   const chosen = choosePlatform(parsed.manifests, options.host)
@@ -52,22 +56,14 @@ export async function resolveReference (options: ResolveOptions): Promise<Resolv
     const has = parsed.manifests.flatMap((entry) => entry.platform === undefined || entry.platform.os === 'unknown' ? [] : [formatPlatform(entry.platform)])
     // Build caches and other collections of blobs are indexes too.
     if (has.length === 0) throw new PullFailure('not-an-image', `${reference.name} is not a container image: its index names no platform`)
-    throw PlatformNotAvailable(reference.name, formatPlatform(options.host), has.join(', '))
+    throw PlatformNotAvailable(reference.name, formatPlatform(options.host), shown(has.join(', ')))
   }
-  const child = await fetchManifest(options, chosen.digest)
-  const resolved = describe(child, parse(child, reference.name), reference.name)
-  if (resolved.digest !== chosen.digest) {
-    throw new PullFailure('corrupt', `the manifest of ${reference.name} is not what its digest ${chosen.digest} promises`)
-  }
-  return resolved
+  const child = await fetched(options, chosen.digest)
+  return describe(child, parse(child, reference.name), reference.name)
 }
 
-async function fetchManifest (options: ResolveOptions, end: string): Promise<string> {
-  const { upstream } = options
-  const name = `docker://${upstream.repository}${end.startsWith('sha256:') ? '@' : ':'}${end}`
-  const { stdout } = await options.skopeo(['inspect', '--raw', '--authfile', upstream.authFile, ...upstream.tlsVerify ? [] : ['--tls-verify=false'], name], [upstream],
-    { signal: options.signal, timeoutMs: options.timeoutMs })
-  return stdout
+async function fetched ({ skopeo, upstream, reference, signal, timeoutMs }: ResolveOptions, end: string): Promise<string> {
+  return await fetchManifest(skopeo, { access: upstream, name: reference.name, end }, { signal, timeoutMs })
 }
 
 function parse (raw: string, name: string): unknown {
@@ -84,13 +80,19 @@ function describe (raw: string, parsed: unknown, name: string): Resolved {
   }
   if (!Value.Check(Manifest, parsed)) throw new PullFailure('not-an-image', `${name} is not a container image: its manifest has no config and layers`)
   const type = parsed.config.mediaType
-  if (type !== undefined && !IMAGE_CONFIGS.has(type)) throw new PullFailure('not-an-image', `${name} is not a container image but ${type}`)
+  if (type !== undefined && !IMAGE_CONFIGS.has(type)) throw new PullFailure('not-an-image', `${name} is not a container image but ${shown(type)}`)
   const foreign = parsed.layers.find((layer) => layer.mediaType !== undefined && !LAYER.test(layer.mediaType))
-  if (foreign !== undefined) throw new PullFailure('not-an-image', `${name} is not a container image: it has a layer of type ${String(foreign.mediaType)}`)
+  if (foreign !== undefined) throw new PullFailure('not-an-image', `${name} is not a container image: it has a layer of type ${shown(String(foreign.mediaType))}`)
+  const layerBytes = sumOfSizes(parsed.layers.map(({ size }) => size ?? 0))
+  if (layerBytes === undefined) throw new PullFailure('unsupported', `the manifest of ${name} names sizes of layers that cannot be true`)
   return {
-    digest: `sha256:${createHash('sha256').update(raw).digest('hex')}`,
-    layerBytes: parsed.layers.reduce((sum, layer) => sum + (layer.size ?? 0), 0),
+    digest: digestOf(raw),
+    layerBytes,
     recompress: parsed.layers.some((layer) => layer.mediaType?.endsWith('zstd') === true),
     layers: layersOf(parsed.layers)
   }
+}
+
+function shown (text: string): string {
+  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
 }

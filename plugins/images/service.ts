@@ -8,8 +8,9 @@ import { InvalidName } from '../../core/library/oci/errors.ts'
 import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/library/oci/reference.ts'
 import type { Attempts } from './attempts.ts'
 import type { Contents } from './contents.ts'
-import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials, ToolOptions } from './contract.ts'
+import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials, ToolOptions, WantedManifest } from './contract.ts'
 import { ImageFailed, ImageNotReady, PullConflict } from './errors.ts'
+import { fetchManifest } from './fetch-manifest.ts'
 import type { Folders } from './folders.ts'
 import { detailsBody, MOST_USERS, type ImageDetails } from './layers/view.ts'
 import type { Names } from './names.ts'
@@ -195,6 +196,10 @@ export class Images implements ImageService, ImageSources {
 
   async openRegistry (options: OpenRegistry): Promise<RegistryAccess> {
     return await this.#deps.openUpstream(options)
+  }
+
+  async manifest (wanted: WantedManifest, options: ToolOptions): Promise<string> {
+    return await fetchManifest(async (...run) => await this.skopeo(...run), wanted, options)
   }
 
   async skopeo (args: readonly string[], registries: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {

@@ -7,6 +7,7 @@ import { duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { digestOf } from '../../../core/library/oci/digest.ts'
 import type { RegistryChannel } from '../../registry/contract.ts'
 
 export interface Blob {
@@ -79,10 +80,6 @@ export async function fileBlob (mediaType: string, path: string): Promise<Blob> 
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return { mediaType, digest: `sha256:${hash.digest('hex')}`, size: (await stat(path)).size, content: () => createReadStream(path) }
-}
-
-function digestOf (bytes: Buffer): string {
-  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
 function expect (answer: Answer, status: number, what: string): Answer {

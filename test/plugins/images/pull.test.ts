@@ -6,7 +6,8 @@ import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { busyboxLayer } from '../../helpers/images.ts'
 import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
-import { hostArchitecture, pushLayout, writeLayout } from '../../helpers/oci.ts'
+import { lying } from '../../helpers/hostile-registry.ts'
+import { blobPath, hostArchitecture, pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 
@@ -188,3 +189,50 @@ function paxAttribute (name: string, value: string): Buffer {
   header.write(`${header.subarray(0, 512).reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
   return header
 }
+
+t.test('what a registry gives for a digest that is not it is no image, whether a manifest or an index was asked for or given', async (t) => {
+  const app = await startImagesApp(t)
+  const folder = await temporaryFolder(t)
+  const foreign = hostArchitecture === 'amd64' ? 'arm64' : 'amd64'
+  const layer = (text: string): Buffer => tar([{ path: 'f', content: text }])
+  const one = async (text: string): ReturnType<typeof writeLayout> => await writeLayout(join(folder, `${text}-one`), [{ layers: [layer(text)] }])
+  const two = async (text: string): ReturnType<typeof writeLayout> => await writeLayout(join(folder, `${text}-two`), [{ layers: [layer(text)] }, { layers: [layer(text)], architecture: foreign }])
+  const [good, evil] = [[await one('good'), await two('good')], [await one('evil'), await two('evil')]]
+  const others = new Map<string, string>()
+  const registry = await lying(t, [...good, ...evil], others)
+  for (const { digest } of good) {
+    for (const other of evil) {
+      others.set(digest, await readFile(blobPath(other.folder, other.digest), 'utf8'))
+      const name = `${registry.host}:${registry.port}/app@${digest}`
+      await app.request('POST', '/images', { name })
+      const image = await app.settled(name)
+      t.match(image, { status: 'failed', error: `the manifest of ${name} is not what its digest ${digest} promises` })
+      await app.request('DELETE', `/images/${encodeURIComponent(name)}`)
+    }
+    others.delete(digest)
+    const name = `${registry.host}:${registry.port}/app@${digest}`
+    await app.request('POST', '/images', { name })
+    t.match(await app.settled(name), { status: 'ready', error: null }, 'what is as its digest promises is taken')
+  }
+})
+
+t.test('an image whose manifest has sizes that cannot be true has failed, and no list or details of images with it; nor does a media type fill them', async (t) => {
+  const app = await startImagesApp(t)
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  const manifest: { config: object, layers: object[] } = JSON.parse(await readFile(blobPath(layout.folder, layout.digest), 'utf8'))
+  const others = new Map<string, string>()
+  const registry = await lying(t, [layout], others)
+  const sized = (...sizes: number[]): string => JSON.stringify({ ...manifest, layers: sizes.map((size) => ({ ...manifest.layers[0], size })) }).replaceAll('null', '1e999')
+  for (const [tag, text, error] of [
+    ['huge', sized(1e308, 1e308), /size/], ['endless', sized(Infinity), /no config and layers/], ['below', sized(-1), /size/], ['part', sized(1.5), /size/], ['sum', sized(Number.MAX_SAFE_INTEGER, 1), /size/],
+    ['type', JSON.stringify({ ...manifest, config: { ...manifest.config, mediaType: 'x'.repeat(100_000) } }), /^.{20,600}$/],
+    ['layer', JSON.stringify({ ...manifest, layers: [{ ...manifest.layers[0], mediaType: 'x'.repeat(100_000) }] }), /^.{20,600}$/]
+  ] as const) {
+    others.set(tag, text)
+    const name = `${registry.host}:${registry.port}/app:${tag}`
+    t.equal((await app.request('POST', '/images', { name })).status, 202, tag)
+    t.match(await app.settled(name), { status: 'failed', error }, tag)
+    t.equal((await app.request('GET', `/images/${encodeURIComponent(name)}?details=true`)).status, 200, tag)
+  }
+  t.equal((await app.request('GET', '/images')).status, 200)
+})
