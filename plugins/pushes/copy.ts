@@ -5,6 +5,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
+import { sumOfSizes } from '../../core/library/oci/sizes.ts'
 import type { ImageSources, RegistryAccess } from '../images/contract.ts'
 import { explainCopy, explainReading, PushFailure } from './failures.ts'
 import type { Folders } from './folders.ts'
@@ -34,7 +35,7 @@ interface Run extends CopierParts, CopyOptions {
 
 interface Source { readonly name: string, readonly access: RegistryAccess, readonly weight: ImageWeight }
 
-const Manifest = Type.Object({ layers: Type.Array(Type.Object({ size: Type.Integer({ minimum: 0 }) })) })
+const Manifest = Type.Object({ layers: Type.Array(Type.Object({ size: Type.Number() })) })
 
 export function createCopier (parts: CopierParts): Copier {
   return async (push, options) => await parts.folders.using(async (folder) => await copyFrom({ ...parts, ...options, push, folder }))
@@ -69,10 +70,8 @@ async function openSource (run: Run): Promise<Source> {
 async function readSource ({ sources, push, folder, signal, timeoutMs }: Run, origin: string, name: string): Promise<Source> {
   const access = await sources.openRegistry({ repository: origin, folder, signal })
   try {
-    const { stdout } = await sources.skopeo([
-      'inspect', '--raw', '--authfile', access.authFile, ...access.tlsVerify ? [] : ['--tls-verify=false'], `docker://${atDigest(access.repository, push.digest)}`
-    ], [access], { signal, timeoutMs })
-    return { name, access, weight: weightOf(stdout, name) }
+    const manifest = await sources.manifest({ access, name, end: push.digest }, { signal, timeoutMs })
+    return { name, access, weight: weightOf(manifest, name) }
   } catch (error) {
     await access.close()
     throw error
@@ -82,7 +81,9 @@ async function readSource ({ sources, push, folder, signal, timeoutMs }: Run, or
 function weightOf (manifest: string, name: string): ImageWeight {
   const parsed = parse(manifest)
   if (!Value.Check(Manifest, parsed)) throw new PushFailure('unsupported', `the manifest of ${name} cannot be read`)
-  return { layers: parsed.layers.length, bytes: parsed.layers.reduce((sum, { size }) => sum + size, 0) }
+  const bytes = sumOfSizes(parsed.layers.map(({ size }) => size))
+  if (bytes === undefined) throw new PushFailure('unsupported', `the manifest of ${name} names sizes of layers that cannot be true`)
+  return { layers: parsed.layers.length, bytes }
 }
 
 function parse (text: string): unknown {

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import t from 'tap'
 import { failureOf } from '../../helpers/failure.ts'
 import { KEY } from '../../helpers/images-app.ts'
+import { lying } from '../../helpers/hostile-registry.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { ended, startPushesApp, textLayout, upload } from './app.ts'
 
@@ -112,4 +113,21 @@ t.test('what is sent twice with one Idempotency-Key happens once', async (t) => 
   const all = await app.sdk.pushes.list()
   t.equal(all.length, 1)
   t.match(await ended(app, String(all[0]?.id)), { status: 'pushed' })
+})
+
+t.test('a registry that gives another manifest for the digest of an image has failed its push, and no list of pushes', async (t) => {
+  const app = await startPushesApp(t, { registry: false })
+  const layout = await textLayout(t, 'x')
+  const others = new Map<string, string>()
+  const origin = await lying(t, [layout], others)
+  const image = `${origin.host}:${origin.port}/app@${layout.digest}`
+  await app.sdk.images.create({ name: image })
+  t.match(await app.settled(image), { status: 'ready' })
+  others.set(layout.digest, JSON.stringify({ schemaVersion: 2, layers: [{ size: 1e308 }, { size: 1e308 }] }))
+  const { status, body } = await app.request('POST', '/pushes', { image, target: `${origin.host}:${origin.port}/copy:1` })
+  t.equal(status, 202)
+  const push = await ended(app, String(body['id']))
+  t.match(push, { status: 'failed', error: `the manifest of ${image} is not what its digest ${layout.digest} promises` })
+  t.notOk('bytes' in push, 'nothing of it is shown')
+  t.match(await app.request('GET', '/pushes'), { status: 200, body: [{ id: push.id }] })
 })
