@@ -46,7 +46,7 @@ declare module '../../core/contracts/services.ts' {
       /** tag, or digest */
       readonly reference: string
       readonly digest: string
-      /** the Host header of the client */
+      /** the Host header of the client; the server's own name for one whose key may not write to the repository that this would be elsewhere */
       readonly host: string
       /** The client gets its answer only after this work, so that its next request finds the result. */
       readonly waitUntil: (work: Promise<unknown>) => void

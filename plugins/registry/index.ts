@@ -16,7 +16,7 @@ export const plugin = definePlugin({
     return {
       services: { registry },
       start: async (signal) => { await store.start(signal) },
-      routes: registryRoutes({ login, relay, listening: () => registry.listening() }),
+      routes: registryRoutes({ login, relay, host: () => registry.host(), listening: () => registry.listening() }),
       async stop () {
         uploads.close()
         gateway.close()

@@ -2,7 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { presentedKeys } from '../../core/auth/presented.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
-import { LOCAL_DOMAIN } from '../../core/library/oci/reference.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
+import { LOCAL_DOMAIN, parseReference } from '../../core/library/oci/reference.ts'
 import { READ, type RegistryRequest } from './requests.ts'
 
 const SCOPES = ['image:read', 'image:write', 'image:delete'] as const
@@ -16,6 +17,8 @@ export interface Login {
   ownerOf (principal: ApiKeyPrincipal): string
   /** Why a request is refused; undefined when it is not. */
   refusal (principal: ApiKeyPrincipal, asked: Pick<RegistryRequest, 'scopes' | 'repository'>): string | undefined
+  /** Whether what is pushed to a repository may also be known by the name that the client has for this server: to everybody else that means the repository of another registry. */
+  mayName (principal: ApiKeyPrincipal, host: string, repository: string): boolean
   /** Calls `then` when the key has ended; returns a function that cancels this. */
   whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
   /** A short-lived token for a client that has presented a key: it has that key's rights for images, and ends with the key. A client that presents a token gets the same token back. */
@@ -72,6 +75,7 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
       if (scopes.includes(READ) || repository === undefined || apiKeys.mayWrite(principal, `${LOCAL_DOMAIN}/${repository}`)) return undefined
       return `this key may not write to the repository ${repository}`
     },
+    mayName: (principal, host, repository) => apiKeys.mayWrite(principal, normalised(`${host}/${repository}`)),
     whenEnded: (principal, then) => apiKeys.whenEnded(principal, then),
     exchange (principal) {
       const now = elapsed()
@@ -81,5 +85,15 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
       const { token, issuedAt, until } = issued.get(principal.id) ?? young ?? make(principal, now)
       return { token, issuedAt, expiresInSeconds: Math.floor((until - now) / 1000) }
     }
+  }
+}
+
+// As an image reference is read, which has several ways to write a repository. Of what is none, no image gets a name.
+function normalised (written: string): string {
+  try {
+    return parseReference(written).repository
+  } catch (error) {
+    if (InvalidName.is(error)) return written
+    throw error
   }
 }

@@ -10,14 +10,16 @@ import { hasBody, readRequest, type RegistryRequest } from './requests.ts'
 export interface RegistryRoutesOptions {
   readonly login: Login
   readonly relay: Relay
+  /** the server's own name, which every client may give to an image */
+  readonly host: () => string
   /** called when the server listens */
   readonly listening: () => void
 }
 
 const OPEN = { config: { scope: null }, schema: { hide: true } } as const
 
-export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptions): FastifyPluginAsync {
-  const owners = new WeakMap<IncomingMessage, string>()
+export function registryRoutes ({ login, relay, host, listening }: RegistryRoutesOptions): FastifyPluginAsync {
+  const admitted = new WeakMap<IncomingMessage, ApiKeyPrincipal>()
   return async (app) => {
     // Layers are gigabytes: a body of any type stays a stream. The limit on bodies counts only bodies that are read.
     app.removeAllContentTypeParsers()
@@ -56,15 +58,18 @@ export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptio
         if (principal === undefined) return askForLogin(request, reply)
         const refused = refuse(login, principal, request, reply)
         if (refused !== undefined) return refused
-        owners.set(request.raw, login.ownerOf(principal))
+        admitted.set(request.raw, principal)
         // A layer takes minutes: a running request ends with its key.
         reply.raw.once('close', login.whenEnded(principal, () => { request.raw.socket.destroy() }))
         return undefined
       },
       handler: async (request, reply) => {
         const asked = requestOf(request)
+        const principal = admitted.get(request.raw)
+        if (principal === undefined) return askForLogin(request, reply)
         reply.hijack()
-        relay.serve(request.raw, reply.raw, { asked, host: request.host }, owners.get(request.raw) ?? '')
+        relay.serve(request.raw, reply.raw, { asked, host: login.mayName(principal, request.host, asked?.repository ?? '') ? request.host : host() }, login.ownerOf(principal))
+        return undefined
       }
     })
   }

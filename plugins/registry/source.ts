@@ -62,18 +62,23 @@ export class BuiltInRegistry implements RegistrySource {
     return this.#isListening && this.names().includes(host)
   }
 
+  /** `host:port` of this server. */
+  host (): string {
+    return new URL(this.#options.server.localUrl()).host
+  }
+
   names (): readonly string[] {
     const own = new URL(this.#options.server.localUrl())
     return [...new Set([own.host, ...LOOPBACK_NAMES.map((name) => `${name}:${own.port}`), 'localhost', ...this.#options.hosts])]
   }
 
   open (grant: RegistryGrant): RegistryChannel {
-    const { log, events, server } = this.#options
+    const { log, events } = this.#options
     // A gateway of its own, which is closed with the channel.
     const gateway = createGateway({ store: this.store, log })
     const { uploads } = this
     const owner = `grant ${++this.#grants}`
-    return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log, uploads }), log, owner, revoked: () => { uploads.drop(owner) }, host: () => new URL(server.localUrl()).host })
+    return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log, uploads }), log, owner, revoked: () => { uploads.drop(owner) }, host: () => this.host() })
   }
 
   async access (signal: AbortSignal, purpose: 'read' | 'write' = 'read'): ReturnType<RegistrySource['access']> {
@@ -81,6 +86,6 @@ export class BuiltInRegistry implements RegistrySource {
     if (!this.#isListening) await unlessAborted(signal, this.#listening)
     const { name, scopes } = purpose === 'read' ? PULL : PUSH
     const { key, revoke } = this.#options.apiKeys.issueEphemeral(name, scopes, ACCESS_TTL_MS)
-    return { endpoint: new URL(this.#options.server.localUrl()).host, username: 'berth', password: key, revoke }
+    return { endpoint: this.host(), username: 'berth', password: key, revoke }
   }
 }

@@ -101,6 +101,35 @@ t.test('a key that is limited to repositories reads all and writes those, by its
   t.equal((await app.request('DELETE', '/images/localhost/team/app:1', undefined, key)).status, 404)
 })
 
+t.test('who pushes gives images no name of another registry that its key may not write to, whatever it calls this one', async (t) => {
+  const app = await startImagesApp(t, { registry: { hosts: ['berth.example'] } })
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  await pushLayout(layout, `${app.host}/acme/app:0`, { username: 'x', password: KEY })
+  const stored = await fetch(`${app.url}/v2/acme/app/manifests/0`, { headers: { authorization: `Bearer ${KEY}`, accept: 'application/vnd.oci.image.manifest.v1+json' } })
+  const manifest = await stored.text()
+  const push = async (tag: string, host: string, key: string): Promise<void> => {
+    const type = 'application/vnd.oci.image.manifest.v1+json'
+    t.equal(await rawStatus(app, 'PUT', `/v2/acme/app/manifests/${tag}`, { host, 'content-type': type, authorization: `Bearer ${key}` }, manifest), 201, `${tag} at ${host}`)
+    t.match(await app.settled(`localhost/acme/app:${tag}`), { status: 'ready' })
+  }
+  const known = async (name: string): Promise<number> => (await app.request('GET', `/images/${encodeURIComponent(name)}`)).status
+  const limited = (...repositories: string[]): string => app.deps.apiKeys.issueEphemeral('test', ['image:read', 'image:write'], 600_000, ['localhost/acme/*', ...repositories]).key
+  await push('1', 'ghcr.io', limited())
+  t.equal(await known('ghcr.io/acme/app:1'), 404, 'a limited key')
+  await push('2', 'library', limited())
+  await push('3', 'index.docker.io', limited('index.docker.io/acme/*'))
+  for (const name of ['docker.io/library/acme/app:2', 'docker.io/acme/app:3']) t.equal(await known(name), 404, name)
+  await push('4', 'ghcr.io', limited('ghcr.io/acme/*'))
+  t.equal(await known('ghcr.io/acme/app:4'), 200, 'a limited key that may write there')
+  await push('5', 'ghcr.io', KEY)
+  t.equal(await known('ghcr.io/acme/app:5'), 200, 'a key without limits')
+  for (const [index, host] of [app.host, app.host.replace('127.0.0.1', 'localhost'), 'berth.example'].entries()) {
+    const tag = `own-${index}`
+    await push(tag, host, limited())
+    for (const name of [`${host}/acme/app:${tag}`, `acme/app:${tag}`]) t.equal(await known(name), 200, `${name}: this server's own name`)
+  }
+})
+
 t.test('each call needs its scope', async (t) => {
   const app = await startImagesApp(t)
   const digest = `sha256:${'a'.repeat(64)}`
