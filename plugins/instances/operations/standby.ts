@@ -56,6 +56,8 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     const captured = performance.now()
     if (imaging.memoryFile === undefined && onBase === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
     await lastLook?.()
+    // Its end was told to the instance already, whose memory is being removed: from the next step on it is told to nobody.
+    if (vm.state.status === 'gone') throw new Error('its VM has ended')
     session.setLeaving(true)
     undo.add(() => { session.setLeaving(false) })
     // The first step of taking back: a whole image must be an image that no VM has gone on from.

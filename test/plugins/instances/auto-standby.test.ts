@@ -146,6 +146,24 @@ t.test('a caller who comes while it goes gets it awake', async (t) => {
   })
 })
 
+t.test('a VM that ends while it is asked for the last time whether somebody is connected is Stopped, and never in standby', async (t) => {
+  const app = await running(t, idle('1s'))
+  const { host, network } = app
+  let isCaptured = false
+  host.onStep = (step) => { isCaptured ||= step === 'captured' }
+  const ask = network.inbound.bind(network)
+  network.inbound = async () => {
+    if (isCaptured) host.vm.set({ status: 'gone' })
+    return await ask()
+  }
+  await until(async () => ['Standby', 'Stopped'].includes(String(await stateOf(app))))
+  t.match((await app.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false })
+  t.equal((await app.call('POST', '/instances/web/restore')).status, 409)
+  host.onStep = undefined
+  network.inbound = ask
+  t.equal((await app.call('POST', '/instances/web/start')).status, 200)
+})
+
 t.test('what cannot sleep by itself says why', async (t) => {
   const app = await running(t, {})
   t.match(await status(app), { configured: false, enabled: false, eligible: false, status: 'disabled', reason: 'policy_missing', idle_timeout: null })

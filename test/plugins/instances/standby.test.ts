@@ -6,8 +6,8 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { startApp, type TestApp } from './app.ts'
 import { until } from './crash.ts'
 
-async function running (t: Test, fields: Record<string, unknown> = {}): Promise<TestApp & { id: string, folder: string }> {
-  const app = await startApp(t)
+async function running (t: Test, fields: Record<string, unknown> = {}, config: Record<string, unknown> = {}): Promise<TestApp & { id: string, folder: string }> {
+  const app = await startApp(t, { config })
   const id = await app.make('web', fields)
   await app.waitFor('web', 'Running')
   return { ...app, id, folder: join(app.dataDir, 'instances', id) }
@@ -143,6 +143,18 @@ t.test('a VM that ends during its standby is Stopped', async (t) => {
   t.match(await call('POST', '/instances/web/standby'), { status: 409, body: { code: 'invalid_state', message: /has ended/ } })
   t.match((await call('GET', '/instances/web')).body, { state: 'Stopped', exit_code: 3 })
 })
+
+for (const memoryFiles of [true, false]) {
+  t.test(`a VM ${memoryFiles ? 'with' : 'without'} a memory file that ends once it has been captured is Stopped, and the standby says so`, async (t) => {
+    const { call, host, folder } = await running(t, {}, { memoryFiles })
+    host.onStep = async (step, vm) => { if (step === 'captured') vm?.set({ status: 'gone' }) }
+    t.match(await call('POST', '/instances/web/standby'), { status: 409, body: { code: 'invalid_state', message: /has ended/ } })
+    t.match((await call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, exit_message: String })
+    t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+    host.onStep = undefined
+    t.match(await call('POST', '/instances/web/start'), { status: 200 })
+  })
+}
 
 t.test('a restore that fails before the VM has run leaves the image as it was', async (t) => {
   const { call, host } = await running(t)
