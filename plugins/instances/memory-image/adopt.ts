@@ -5,7 +5,7 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropCaptured, dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type Remains, type StoredImage } from './files.ts'
+import { dropCaptured, dropKept, dropMemory, hasUnfinishedImage, isImageOf, readImage, readUsable, takerOf, type Remains, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -47,14 +47,9 @@ export async function adoptStandby (context: Context, instance: LiveInstance, re
 
 /** The whole image. An image that was taken but not used is given back first, and the kept copy of one that was used takes its place. */
 async function imageInStandby (context: Context, instance: LiveInstance, paths: InstancePaths): Promise<StoredImage | undefined> {
-  const whole = await readImage(paths, 'whole')
-  if (whole !== undefined) return whole
-  const taken = await readImage(paths, 'taken')
-  if (taken === undefined) return undefined
-  if (await isUntouched(paths, taken)) {
-    await returnImage(paths)
-    return taken
-  }
+  const usable = await readUsable(paths)
+  if (usable !== undefined) return usable
+  if (await readImage(paths, 'taken') === undefined) return undefined
   if (!await putBack(context, instance, 'the server ended while its VM was started on it')) return undefined
   return await readImage(paths, 'whole')
 }

@@ -142,12 +142,28 @@ export async function rewriteImage (paths: InstancePaths, stored: StoredImage): 
   await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify(stored), 0o600)
 }
 
-/** Takes the image before a VM is started on it: a VM that has run is never started again from where it was, not even after a power cut. */
+/** Takes the image before a VM is started on it: a VM that has run is never started again from where it was, not even after a power cut. When this rejects, the image is whole. */
 export async function takeImage (paths: InstancePaths, { bootId }: StoredImage): Promise<void> {
   await removeTree(paths.image.taken)
   // An image that is not on disk yet would not outlive a power cut anyway, and waiting for the disk now would mean waiting for all of it.
-  if (bootId === null) await renameDurably(paths.image.whole, paths.image.taken)
-  else await rename(paths.image.whole, paths.image.taken)
+  if (bootId !== null) return await rename(paths.image.whole, paths.image.taken)
+  try {
+    await renameDurably(paths.image.whole, paths.image.taken)
+  } catch (error) {
+    // It may be renamed, and not on disk.
+    if (await isThere(paths.image.taken)) await returnImage(paths)
+    throw error
+  }
+}
+
+/** The image that an instance in standby can go on from: the whole one, or one that was taken and that no VM has run on, which is given back. */
+export async function readUsable (paths: InstancePaths): Promise<StoredImage | undefined> {
+  const whole = await readImage(paths, 'whole')
+  if (whole !== undefined) return whole
+  const taken = await readImage(paths, 'taken')
+  if (taken === undefined || !await isUntouched(paths, taken)) return undefined
+  await returnImage(paths)
+  return taken
 }
 
 /** Whether no VM has run on the memory since the image was made. */

@@ -15,7 +15,7 @@ import { ImageMissing, ImageUsedUp, RestoreFailed, RestoreRefused } from '../err
 import { prepareRun } from '../folder/files.ts'
 import { dropUsedMemory, goOn, KeptVmLost, takeKept } from '../hot-standby/go-on.ts'
 import type { RestoreWay } from '../hot-standby/metrics.ts'
-import { dropKept, dropMemory, isUntouched, noteTaker, readImage, returnImage, statePath, takeImage, type StoredImage } from '../memory-image/files.ts'
+import { dropKept, dropMemory, isUntouched, noteTaker, readUsable, returnImage, statePath, takeImage, type StoredImage } from '../memory-image/files.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -40,7 +40,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   if (image === undefined) throw ImageMissing(record.image)
   // The restore goes first. The compression is planned again below if the image stays.
   await context.compressions.cancel(record.id)
-  const stored = await readImage(paths, 'whole')
+  const stored = await readUsable(paths)
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
   const began = performance.now()
   const { vm, way } = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {

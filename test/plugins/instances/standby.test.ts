@@ -1,5 +1,6 @@
 // Standby and restore on a scripted host: what the guest is told, what stands on disk, and what a crash or a failure at each step leaves.
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { InvalidState } from '../../../core/errors/common.ts'
@@ -156,6 +157,30 @@ for (const memoryFiles of [true, false]) {
   })
 }
 
+for (const way of ['cold', 'hot'] as const) {
+  t.test(`an image whose taking cannot be brought to the disk by a ${way} restore is whole for the next one`, async (t) => {
+    const { call, host, folder } = await running(t, { size: '256MB' }, { hotStandby: { enabled: way === 'hot' } })
+    await call('POST', '/instances/web/standby')
+    await synced(join(folder, 'standby', 'image.json'))
+    await failSyncOnce(t, () => existsSync(join(folder, 'standby.taken')))
+    t.match(await call('POST', '/instances/web/restore'), { status: 500 })
+    t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
+    t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+    t.match(host.vm.restoredFrom, { state: 'state of a guest asleep' })
+  })
+}
+
+t.test('an image that was taken and could not be given back is given back by the next restore, unless a VM has run on it', async (t) => {
+  for (const isUsed of [false, true]) {
+    const { call, folder } = await running(t)
+    await call('POST', '/instances/web/standby')
+    await synced(join(folder, 'standby', 'image.json'))
+    await rename(join(folder, 'standby'), join(folder, 'standby.taken'))
+    if (isUsed) await writeFile(join(folder, 'memory'), 'gone on')
+    t.match(await call('POST', '/instances/web/restore'), isUsed ? { status: 409, body: { code: 'image_used_up' } } : { status: 200, body: { state: 'Running' } })
+  }
+})
+
 t.test('a restore that fails before the VM has run leaves the image as it was', async (t) => {
   const { call, host } = await running(t)
   await call('POST', '/instances/web/standby')
@@ -237,4 +262,19 @@ t.test('an image that was not on disk when the host went down is not believed', 
 /** The server syncs an image behind its answer, and writes so into its manifest. */
 async function synced (manifest: string): Promise<void> {
   await until(async () => JSON.parse(await readFile(manifest, 'utf8')).bootId === null)
+}
+
+/** The first sync under that condition fails, as on a disk with faults. */
+async function failSyncOnce (t: Test, when: () => boolean): Promise<void> {
+  const handle = await open('/dev/null')
+  const prototype: { sync (): Promise<void> } = Object.getPrototypeOf(handle)
+  await handle.close()
+  const { sync } = prototype
+  const restore = (): void => { prototype.sync = sync }
+  t.teardown(restore)
+  prototype.sync = async function (this: unknown) {
+    if (!when()) return await Reflect.apply(sync, this, [])
+    restore()
+    throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
+  }
 }
