@@ -9,6 +9,7 @@ import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { settleImage } from '../memory-image/sync.ts'
 import { specForReplacement } from '../parts/all.ts'
+import { replaceUntilDone } from './replace-until-done.ts'
 import { gatherReplacement, settleReplacement } from './replacement.ts'
 import { planFor, requireActive } from './rules.ts'
 
@@ -16,7 +17,7 @@ const CALL = 'snapshot restore'
 
 /**
  * Needs the lock of the instance. The spec becomes that of the copy, since hypervisor and sizes must fit disk and memory; tags and the values of credentials stay.
- * If the VM does not come up in the end, the instance is in the state from which it can be started or restored.
+ * What cannot be put in place now is put in place later; the VM is started by nobody then. If the VM does not come up in the end, the instance is in the state from which it can be started or restored.
  */
 export async function replace (context: Context, instance: LiveInstance, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<void> {
   if (copy.sourceId !== instance.id) throw InvalidRequest(`${CALL}: the snapshot is not of instance ${instance.name}, but of ${copy.sourceName} (${copy.sourceId})`)
@@ -44,13 +45,7 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   }
   // A compression may be reading the memory that is about to be removed.
   await context.compressions.cancel(instance.id)
-  try {
-    await settleReplacement(context, instance)
-  } catch (error) {
-    // The instance is neither the old nor the new one until that is done.
-    instance.setProblem(`its files could not be replaced by those of a snapshot; the next start of the server goes on with that (${error instanceof Error ? error.message : String(error)})`)
-    throw error
-  }
+  await replaceUntilDone(context, instance, 'those of a snapshot', async () => { await settleReplacement(context, instance) })
   if (target === 'Standby') return settleImage(context, instance)
   if (target === 'Running') await (withMemory ? restore(context, instance) : start(context, instance, {}))
 }

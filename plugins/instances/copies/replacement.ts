@@ -18,13 +18,13 @@ import { syncVolumeOverlays } from '../volumes/overlays.ts'
 
 const VERSION = 1
 
-/** What is stored of an instance when its files have been replaced. */
-export type ReplacementPatch = Pick<InstanceRecord, 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'>
+/** What is stored of an instance when its files have been replaced. Without a spec, its spec stays. */
+export type ReplacementPatch = Pick<InstanceRecord, 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'> & Partial<Pick<InstanceRecord, 'spec'>>
 
 /** The content of `replacement.json`. */
 interface Replacement {
   readonly version: number
-  /** version of the row that `patch` is for; a row with a later version has the patch already */
+  /** version of the row that `patch` was made for */
   readonly rowVersion: number
   readonly withMemory: boolean
   readonly patch: ReplacementPatch
@@ -55,16 +55,21 @@ export async function gatherReplacement (context: Context, record: InstanceRecor
 }
 
 /**
- * Replaces the disk and the image that a VM has gone on from by the copies that were kept. From the renaming on, a crash only delays this.
+ * Replaces the disk and the image that a VM has gone on from by the copies that were kept. From the renaming on, a crash only delays this. Can be repeated.
  * @param folder with the files of an instance, as `pathsAt` has them
  */
 export async function replaceByKept (context: Context, instance: LiveInstance, folder: string, patch: ReplacementPatch): Promise<void> {
-  const { whole } = pathsIn(context, instance.id).replacement
-  await removeTree(whole)
-  await instance.written()
-  const replacement: Replacement = { version: VERSION, rowVersion: instance.record.version, withMemory: true, patch }
-  await writeFileDurably(journalPath(folder), JSON.stringify(replacement), 0o600)
-  await renameDurably(folder, whole)
+  const { directory, replacement: { whole } } = pathsIn(context, instance.id)
+  if (await isThere(folder)) {
+    await removeTree(whole)
+    await instance.written()
+    const replacement: Replacement = { version: VERSION, rowVersion: instance.record.version, withMemory: true, patch }
+    await writeFileDurably(journalPath(folder), JSON.stringify(replacement), 0o600)
+    await renameDurably(folder, whole)
+  } else {
+    // The renaming was done, and may not be on disk.
+    await syncFolder(directory)
+  }
   await settleReplacement(context, instance)
 }
 
@@ -84,21 +89,37 @@ async function discard (whole: string, making: string): Promise<void> {
   await removeTree(making)
 }
 
-/** Finishes a replacement that was decided, and removes one that was not. */
+/** Finishes a replacement that was decided, and removes one that was not. When a decided one cannot be finished, the instance is neither the old nor the new one, and Unknown. */
 export async function settleReplacement (context: Context, instance: LiveInstance): Promise<void> {
   const paths = pathsIn(context, instance.id)
   const { making, whole } = paths.replacement
   await removeTree(making)
   const replacement = await readReplacement(whole)
-  if (replacement?.rowVersion === instance.record.version) {
-    await moveFiles(pathsAt(whole), paths, replacement.withMemory)
-    await syncFolder(paths.directory)
-    await instance.save(replacement.patch)
-  }
+  if (replacement !== undefined) await putInPlace(instance, paths, replacement)
   if (!await isThere(whole)) return
   await removeTree(whole)
   // Before anybody changes the row or starts a VM: after a power cut the folder must not be back.
   await syncFolder(paths.directory)
+}
+
+async function putInPlace (instance: LiveInstance, paths: InstancePaths, replacement: Replacement): Promise<void> {
+  const { withMemory, patch } = replacement
+  try {
+    // Also when the row has the patch: it may have got it with another change, before all files were moved.
+    await moveFiles(pathsAt(paths.replacement.whole), paths, withMemory)
+    await syncFolder(paths.directory)
+    if (isOwed(replacement, instance.record)) await instance.save(patch)
+  } catch (error) {
+    instance.setProblem(`disk and memory that are to replace its own could not be put in place (${error instanceof Error ? error.message : String(error)})`)
+    // What else is changed of it until this is done is changed of the new one.
+    if (isOwed(replacement, instance.record)) instance.patchInMemory(patch)
+    throw error
+  }
+}
+
+/** Whether the row lacks the patch. A later version alone does not tell: somebody may have changed something else meanwhile. Nobody starts or restores the instance before this is done. */
+function isOwed ({ rowVersion, patch }: Replacement, { version, handle, standbyAt, stoppedAt }: InstanceRecord): boolean {
+  return version === rowVersion || handle !== patch.handle || standbyAt !== patch.standbyAt || stoppedAt !== patch.stoppedAt
 }
 
 /** Can be repeated: a file that was moved is no longer there, and is skipped. */

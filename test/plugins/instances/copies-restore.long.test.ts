@@ -2,8 +2,11 @@
 import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
 import { diskMark, logs, sourceIn, startWithCopies } from './copies-app.ts'
-import { settledFiles } from './crash.ts'
+import { settledFiles, until } from './crash.ts'
+import { failingOnce } from './crash-points.ts'
 
 const restores = [
   { kind: 'Standby', before: 'Standby', target: undefined, state: 'Running' },
@@ -129,3 +132,37 @@ t.test('files that cannot be put in place leave the instance Unknown, and the ne
   t.equal(await diskMark(join(folder(id), 'overlay.ext4')), 'first')
   t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
+
+for (const target of ['Standby', 'Stopped', 'Running'] as const) {
+  for (const fault of ['the database', 'the disk'] as const) {
+    t.test(`a restore to ${target} that ${fault} cuts off for a moment leaves the instance Unknown, and goes on by itself`, async (t) => {
+      const app = await sourceIn(t, 'Running')
+      const { call, copies, files, folder, host, id } = app
+      const copy = await copies.capture('web', 'Standby', files('one'))
+      const memory = await readFile(files('one').memory.path, 'utf8')
+      await appendFile(join(folder(id), 'overlay.ext4'), ', second')
+      await call('POST', '/instances/web/stop')
+      const restore = async (): Promise<void> => { await t.rejects(copies.restore('web', copy, files('one'), { targetState: target })) }
+      if (fault === 'the database') {
+        failOnce(t, LiveInstance.prototype, 'save', { done: false })
+        await restore()
+      } else {
+        await failingOnce(app.dataDir, 'rename overlay.ext4 to overlay.ext4', restore)
+      }
+      t.match((await call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /snapshot/ })
+      for (const verb of ['start', 'restore']) t.equal((await call('POST', `/instances/web/${verb}`)).status, 409)
+      t.equal((await call('PATCH', '/instances/web', { auto_standby: { idle_timeout: '5m' } })).status, 200)
+      const state = target === 'Stopped' ? 'Stopped' : 'Standby'
+      await until(async () => (await call('GET', '/instances/web')).body['state'] === state)
+      t.match((await call('GET', '/instances/web')).body, { has_snapshot: state === 'Standby', state_error: null, auto_standby: { idle_timeout: '300s' } })
+      t.equal(await diskMark(join(folder(id), 'overlay.ext4')), 'first')
+      t.same(await settledFiles(folder(id)), [...logs, ...state === 'Standby' ? ['memory', 'standby'] : []].sort())
+      await app.app.stop()
+      const later = await startWithCopies(t, { host, dataDir: app.dataDir })
+      t.match((await later.call('GET', '/instances/web')).body, { state })
+      t.equal(await diskMark(join(folder(id), 'overlay.ext4')), 'first')
+      t.match(await later.call('POST', `/instances/web/${state === 'Standby' ? 'restore' : 'start'}`), { status: 200 })
+      if (state === 'Standby') t.equal(host.vm.restoredFrom?.memory, memory)
+    })
+  }
+}

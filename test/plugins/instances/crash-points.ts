@@ -80,6 +80,22 @@ export async function withFullDisk (dataDir: string, n: number, call: () => Prom
   return failed
 }
 
+/** Runs `call`, and `act` once, before the change whose description has these words. */
+export async function atChange (dataDir: string, words: string, act: () => Promise<unknown>, call: () => Promise<unknown>): Promise<void> {
+  let isDone = false
+  await watched(dataDir, async (change, names) => {
+    if (isDone || !`${change} ${names}`.includes(words)) return
+    isDone = true
+    await act()
+  }, call)
+  if (!isDone) throw new Error(`there was no ${words}`)
+}
+
+/** Runs `call` with a disk that fails once, at that change. */
+export async function failingOnce (dataDir: string, words: string, call: () => Promise<unknown>): Promise<void> {
+  await atChange(dataDir, words, async () => { throw Object.assign(new Error(`EIO: i/o error, ${words}`), { code: 'EIO' }) }, call)
+}
+
 /** Runs `call` and tells of each change before it is made. */
 async function watched (dataDir: string, before: (change: Change, names: string) => Promise<void>, call: () => Promise<unknown>): Promise<void> {
   const originals = Object.fromEntries(CHANGES.map((name) => [name, promises[name]]))
