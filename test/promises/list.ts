@@ -87,6 +87,7 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'in a restore, before the guest ran', tests: { [STANDBY]: ['a restore that was cut off before its VM ran leaves the instance in standby'] } },
     { line: 'from then on, before the row was stored', tests: { [STANDBY]: ['a restore that was cut off ${when}, is finished by the next server', 'a restore that was cut off after its VM ran, which has ended before anybody knew of it', 'the same when nothing was kept of the image makes the instance Stopped'] } },
     { line: 'after the row was stored', tests: { [STANDBY]: ['a restored guest that nobody had woken yet is woken by the next server'] } },
+    { line: 'while what was kept is put back', tests: { [`${INSTANCES}/restore-kept.long.test.ts`]: ['a server that dies at any step of a restore, and of putting back what was kept, leaves the instance in standby as before'] } },
     { line: 'in a fork | the fork is removed', tests: { [`${INSTANCES}/network-crashes.long.test.ts`]: ['a fork that was cut off at "${step}" leaves its source alone'] } },
     { line: 'after a standby, and in a hot restore before the VM is noted', tests: { [HOT]: ['a standby that was cut off at "${step}" is', 'a hot restore that was cut off ${when} loses nothing of the memory'] } },
     { line: 'from then on, before the row was stored | it is taken over', tests: { [HOT]: ['a guest that nobody had woken yet after a hot restore is woken by the next server', 'a hot restore whose server dies before any of its changes to files'] } },

@@ -1,6 +1,5 @@
 // At the start of the server: makes what standbys, restores and forks have left agree with what is stored, at whatever step a crash has cut them off.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
-import { endProcess } from '../../../core/process/end.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
@@ -14,6 +13,7 @@ import type { InstancePaths } from '../folder/paths.ts'
 import { withPhase } from '../phases/phase.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { dropWhenAwake } from '../operations/awake.ts'
+import { endFormerVm } from '../operations/end-former-vm.ts'
 import { putBack } from './keep.ts'
 import { lostMemory, restoredPatch } from '../operations/restore.ts'
 import { storeStandby } from '../operations/standby.ts'
@@ -72,11 +72,7 @@ export async function finishStandby (context: Context, instance: LiveInstance, h
   const paths = pathsIn(context, instance.id)
   const stored = await readImage(paths, 'whole')
   if (stored === undefined || !isImageOf(stored, handle) || isLost(stored)) return false
-  const vm = await context.hypervisors.get(handle.driver)?.attach(handle)
-  await vm?.kill()
-  vm?.release()
-  // Even when the driver of the VM is turned off.
-  await endProcess(handle)
+  await endFormerVm(context, handle)
   await storeStandby(context, instance, Date.parse(stored.image.capturedAt))
   await logOperation(paths.operations, 'start of the server: finished a standby that was cut off', context.log)
   // The image is not compressed yet: compression comes after the steps that were just finished.

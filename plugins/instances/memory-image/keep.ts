@@ -6,8 +6,10 @@
 import { link, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeTree } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
 import { bootId } from '../../../core/process/identity.ts'
+import { replaceUntilDone } from '../copies/replace-until-done.ts'
 import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../folder/files.ts'
@@ -88,25 +90,25 @@ export async function proveImage (context: Context, session: GuestSession, store
   context.provenImages.add(kindOf(stored))
 }
 
-/** Puts disk and image back as they were before the restore. False when no copy was kept. */
+/** Puts disk and image back as they were before the restore, at once or later. False when no copy was kept. @throws what keeps it from being done at once */
 export async function putBack (context: Context, instance: LiveInstance, why: string): Promise<boolean> {
-  const { record, id } = instance
-  const paths = pathsIn(context, id)
+  const paths = pathsIn(context, instance.id)
   const kept = pathsAt(paths.kept.whole)
   const stored = await readImage(kept, 'whole')
   if (stored === undefined) return false
   context.provenImages.delete(kindOf(stored))
-  await rewriteImage(kept, { ...stored, problem: why })
-  await replaceByKept(context, instance, paths.kept.whole, standbyPatch(record, stored))
-  instance.setImageProblem(why)
-  await logOperation(paths.operations, `restore: failed, disk and memory are as before: ${why}`, context.log)
+  await replaceUntilDone(context, instance, 'those that were kept', async () => {
+    if (await isThere(paths.kept.whole)) await rewriteImage(kept, { ...stored, problem: why })
+    await replaceByKept(context, instance, paths.kept.whole, standbyPatch(instance.record, stored))
+    await logOperation(paths.operations, `restore: failed, disk and memory are as before: ${why}`, context.log)
+  })
   settleImage(context, instance)
   return true
 }
 
 function standbyPatch (record: InstanceRecord, { image }: StoredImage): ReplacementPatch {
   const standbyAt = Date.parse(image.capturedAt)
-  return { spec: record.spec, handle: null, startedAt: record.startedAt, runningAt: null, stoppedAt: Math.max(standbyAt, record.startedAt ?? 0), standbyAt, exit: null }
+  return { handle: null, startedAt: record.startedAt, runningAt: null, stoppedAt: Math.max(standbyAt, record.startedAt ?? 0), standbyAt, exit: null }
 }
 
 /** Notes why no VM went on from an image, which is as it was. */

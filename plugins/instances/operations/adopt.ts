@@ -12,7 +12,7 @@ import { readRemains, type Remains } from '../memory-image/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../host/orphans.ts'
-import { retainParts, settleParts } from '../parts/all.ts'
+import { disconnectParts, retainParts, settleParts } from '../parts/all.ts'
 import { instancesFolder } from '../folder/paths.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
@@ -20,6 +20,7 @@ import { adoptStandby, finishStandby, goOn, takenImage, withTaker } from '../mem
 import { doLater } from '../parts/later.ts'
 import { attach } from './attach.ts'
 import { endOrphansOf, removeRemains } from './delete.ts'
+import { endFormerVm } from './end-former-vm.ts'
 import { converse } from './launch.ts'
 
 /** What a few processors and a disk can do at once; with more, the others only wait. */
@@ -80,12 +81,7 @@ async function endOrphans (records: readonly InstanceRecord[], folder: string, f
 async function finishRemoval (context: Context, record: InstanceRecord, fault: unknown): Promise<void> {
   // Its VMM still has its files.
   if (fault !== undefined) throw fault
-  if (record.handle !== null) {
-    const vm = await vmOf(context, record.handle)
-    await vm?.kill()
-    vm?.release()
-    await endProcess(record.handle)
-  }
+  if (record.handle !== null) await endFormerVm(context, record.handle)
   await removeRemains(context, record)
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
 }
@@ -113,14 +109,22 @@ async function adopt (context: Context, record: InstanceRecord, { remains, fault
     // Whatever else is known of it: with a second VM its disk would be lost.
     if (fault !== undefined) throw fault
     if (remains?.replacement !== false) await settleReplacement(context, instance)
+    const { handle } = instance.record
+    // What was kept has taken the place of what this VM had; it has ended, and its end was not seen to.
+    if (record.handle !== null && handle === null) await finishEnd(context, record, record.handle)
     // The end of the VM may have been stored without the steps that follow it.
-    if (record.handle === null) await dropPending(context, instance)
-    if (record.handle === null) await adoptStandby(context, instance, remains?.replacement === false ? remains : undefined)
-    else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)
+    if (handle === null) await dropPending(context, instance)
+    if (handle === null) await adoptStandby(context, instance, remains?.replacement === false ? remains : undefined)
+    else if (!await finishStandby(context, instance, handle)) await takeOver(context, instance, handle)
   } catch (error) {
     instance.setProblem(`its VM${record.standbyAt === null ? '' : ' or memory image'} could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
     throw error
   }
+}
+
+async function finishEnd (context: Context, record: InstanceRecord, handle: VmHandle): Promise<void> {
+  await endFormerVm(context, handle)
+  await disconnectParts(context, record)
 }
 
 async function takeOver (context: Context, instance: LiveInstance, handle: VmHandle): Promise<void> {

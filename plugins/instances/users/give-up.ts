@@ -28,9 +28,9 @@ function longestAtRest (context: Context, tried: ReadonlySet<LiveInstance>): Liv
   return found
 }
 
-/** Whether nothing runs as its user, nor will without a start. The disks of volumes belong to the user of the VM that has written them, and stay its own. */
-function canGiveUp (context: Context, { id, deleted, settling, session, record: { slot, status, handle, spec } }: LiveInstance): boolean {
-  return slot !== null && status === 'active' && !deleted && handle === null && session === undefined && settling === undefined && volumesOf(spec).length === 0 && context.kept.find(id) === undefined
+/** Whether nothing runs as its user, nor will without a start. One that is Unknown may have a VM that no row knows, or files on their way to it. The disks of volumes belong to the user of the VM that has written them, and stay its own. */
+function canGiveUp (context: Context, { id, state, deleted, settling, session, record: { slot, status, handle, spec } }: LiveInstance): boolean {
+  return slot !== null && status === 'active' && state !== 'Unknown' && !deleted && handle === null && session === undefined && settling === undefined && volumesOf(spec).length === 0 && context.kept.find(id) === undefined
 }
 
 function restingSince ({ record: { standbyAt, stoppedAt, createdAt } }: LiveInstance): number {

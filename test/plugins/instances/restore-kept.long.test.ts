@@ -3,7 +3,11 @@ import { appendFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from './app.ts'
+import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
 import { crashAt, until } from './crash.ts'
+import { atChange, crashPoints, failingOnce } from './crash-points.ts'
+import { ScriptedHost } from './scripted.ts'
 
 const RESTING = ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'standby', 'vmm.log']
 
@@ -107,4 +111,111 @@ t.test('a server that dies in that second leaves an instance that runs, or one t
   t.same(await contentsOf(folder), before)
   t.same((await readdir(folder)).sort(), RESTING)
   t.match(await next.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+})
+
+t.test('a server that dies at any step of a restore, and of putting back what was kept, leaves the instance in standby as before', async (t) => {
+  const app = await resting(t)
+  const before = await contentsOf(app.folder)
+  const points = await crashPoints(t, app.dataDir, async () => {
+    t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+    await die(app)
+    await app.waitFor('web', 'Standby')
+  })
+  t.ok(points.some(({ step }) => step.includes('rename restore.kept to replacement')), 'what was kept was put back')
+  for (const { step, dataDir } of points) {
+    await t.test(`at ${step}`, async (t) => {
+      const after = await startApp(t, { host: new ScriptedHost(), dataDir })
+      const folder = join(dataDir, 'instances', app.id)
+      t.match((await after.waitFor('web', 'Standby')).body, { state: 'Standby' })
+      t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
+      t.notHas((await after.call('GET', '/instances/web')).body, 'exit_message')
+      t.same(await contentsOf(folder), before)
+      t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+      t.equal(after.host.vm.restoredFrom?.memory, before[0])
+      await after.app.stop()
+    })
+  }
+})
+
+const faults: ReadonlyArray<readonly [string, (t: Test, app: Resting, call: () => Promise<void>) => Promise<void>]> = [
+  ['that cannot be stored', async (t, _app, call) => {
+    failOnce(t, LiveInstance.prototype, 'save', { done: false })
+    await call()
+  }],
+  ['whose files cannot be named', async (_t, { dataDir }, call) => { await failingOnce(dataDir, 'rename restore.kept to replacement', call) }],
+  ['whose files cannot be moved', async (_t, { dataDir }, call) => { await failingOnce(dataDir, 'rename overlay.ext4 to overlay.ext4', call) }]
+]
+
+for (const [what, fails] of faults) {
+  t.test(`a put-back ${what} keeps the instance from everything but a change or a delete, and is done a moment later`, async (t) => {
+    const app = await resting(t)
+    const before = await contentsOf(app.folder)
+    await app.call('POST', '/instances/web/restore')
+    await fails(t, app, async () => {
+      await die(app)
+      await app.waitFor('web', 'Unknown')
+    })
+    t.match((await app.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /tried again/ })
+    for (const verb of ['start', 'restore']) t.match(await app.call('POST', `/instances/web/${verb}`), { status: 409, body: { code: 'invalid_state' } })
+    t.equal((await app.call('PATCH', '/instances/web', { auto_standby: { idle_timeout: '5m' } })).status, 200)
+    await until(async () => (await app.call('GET', '/instances/web')).body['state'] === 'Standby')
+    t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, state_error: /within a second/, auto_standby: { idle_timeout: '300s' } })
+    t.same(await contentsOf(app.folder), before)
+    t.same((await readdir(app.folder)).sort(), RESTING)
+    await app.app.stop()
+    const later = await startApp(t, { host: app.host, dataDir: app.dataDir })
+    t.match(await later.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+    t.equal(app.host.vm.restoredFrom?.memory, before[0])
+  })
+}
+
+t.test('an instance that is changed while what was kept is put back is in standby, and has the change', async (t) => {
+  const app = await resting(t)
+  const before = await contentsOf(app.folder)
+  await app.call('POST', '/instances/web/restore')
+  await atChange(app.dataDir, 'rename restore.kept to replacement', async () => {
+    t.equal((await app.call('PATCH', '/instances/web', { auto_standby: { idle_timeout: '5m' } })).status, 200)
+  }, async () => {
+    await die(app)
+    await until(async () => ['Standby', 'Stopped'].includes(String((await app.call('GET', '/instances/web')).body['state'])))
+  })
+  t.match((await app.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, auto_standby: { idle_timeout: '300s' } })
+  t.same(await contentsOf(app.folder), before)
+  await app.app.stop()
+  const later = await startApp(t, { host: app.host, dataDir: app.dataDir })
+  t.match((await later.call('GET', '/instances/web')).body, { state: 'Standby', auto_standby: { idle_timeout: '300s' } })
+  t.match(await later.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+  t.equal(app.host.vm.restoredFrom?.memory, before[0])
+})
+
+t.test('a restore whose VM has run and does not come up, and whose put-back cannot be stored, is in standby as before a moment later', async (t) => {
+  const app = await resting(t)
+  const before = await contentsOf(app.folder)
+  app.host.onStep = async (step) => {
+    if (step !== 'restored') return
+    await appendFile(join(app.folder, 'memory'), ', written since')
+    await appendFile(join(app.folder, 'overlay.ext4'), ', written since')
+    failOnce(t, LiveInstance.prototype, 'save', { done: false })
+    throw new Error('the VMM crashed')
+  }
+  t.equal((await app.call('POST', '/instances/web/restore')).status, 503)
+  app.host.onStep = undefined
+  t.match((await app.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /tried again/ })
+  await until(async () => (await app.call('GET', '/instances/web')).body['state'] === 'Standby')
+  t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, state_error: /the VMM crashed/ })
+  t.same(await contentsOf(app.folder), before)
+  t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+  t.equal(app.host.vm.restoredFrom?.memory, before[0])
+})
+
+t.test('an instance that is deleted before its put-back could be done is gone, and stays so', async (t) => {
+  const app = await resting(t)
+  await app.call('POST', '/instances/web/restore')
+  failOnce(t, LiveInstance.prototype, 'save', { done: false })
+  await die(app)
+  await app.waitFor('web', 'Unknown')
+  t.equal((await app.call('DELETE', '/instances/web')).status, 204)
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  t.same(await readdir(join(app.dataDir, 'instances')), [])
+  t.equal((await app.call('GET', '/instances/web')).status, 404)
 })

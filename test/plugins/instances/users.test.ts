@@ -2,7 +2,10 @@
 import { chown, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
+import { failOnce } from '../../helpers/fail-once.ts'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
+import { until } from './crash.ts'
 
 const BASE = 1_900_000_000
 const NOBODY = BASE - 1
@@ -58,6 +61,24 @@ t.test('one in standby keeps its memory and gets both back with another user', a
   await act(app, 'second', 'stop')
   t.match(await act(app, 'first', 'restore'), { status: 200, body: { state: 'Running' } })
   t.same(await ownersOf(app, first), [userOf(app)])
+})
+
+t.test('one whose disk and memory are on their way back to it keeps its user until they are there', asRoot, async (t) => {
+  const app = await startApp(t, { config: { vmUserCount: 1 } })
+  const first = await app.make('first')
+  const user = userOf(app)
+  await app.waitFor('first', 'Running')
+  await act(app, 'first', 'standby')
+  t.match(await act(app, 'first', 'restore'), { status: 200, body: { state: 'Running' } })
+  failOnce(t, LiveInstance.prototype, 'save', { done: false })
+  // Its disk is as before the restore by then, and the change of its row is not stored.
+  app.host.vm.set({ status: 'gone' })
+  t.match((await app.waitFor('first', 'Unknown')).body, { state: 'Unknown' })
+  t.match(await create(app, 'second'), { status: 409, body: { code: 'insufficient_resources' } })
+  t.same(await ownersOf(app, first), [user])
+  await until(async () => (await app.call('GET', '/instances/first')).body['state'] === 'Standby')
+  t.equal((await create(app, 'second')).status, 201)
+  t.same(await ownersOf(app, first), [NOBODY])
 })
 
 t.test('the one that has been at rest for longest gives its user up', asRoot, async (t) => {
