@@ -1,12 +1,13 @@
 // Calls of the REST API over node:http and node:https, which accept a certificate authority of the caller's and stream in both directions.
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { connectToOwner, type KeyFile } from '../connection/local-peer.ts'
 import type { Target } from '../connection/target.ts'
 import { Failure } from '../failure.ts'
-import { EXIT } from '../exit-codes.ts'
-import { lost, refusalOf, unreachable } from './failures.ts'
+import { late, lost, refusalOf, unreachable } from './failures.ts'
 import { addressOf, queryText, type Query } from './path.ts'
 
 export interface CallOptions {
@@ -19,7 +20,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal
   /** for a call that undoes something: it goes on after Ctrl-C */
   readonly isUndo?: boolean
+  /** for a route that needs no key */
+  readonly withoutKey?: boolean
 }
+
+/** What a connection is opened with, whatever is spoken on it: the key, and how it is made sure that the key goes to its server. */
+export type Opening = { readonly headers: Readonly<Record<string, string>> } & Pick<RequestOptions, 'createConnection'> & { readonly ca?: string }
 
 export interface Api {
   readonly target: Target
@@ -29,8 +35,8 @@ export interface Api {
   stream (method: string, path: string, options?: CallOptions): Promise<IncomingMessage>
   /** All items of a list, page by page. */
   list<T> (path: string, query?: Query): Promise<T[]>
-  /** Headers for a connection with another protocol. */
-  headers (): Record<string, string>
+  /** For a connection with another protocol. */
+  opening (signal: AbortSignal): Opening
 }
 
 /** The largest answer that is read as a whole; lists come in pages. */
@@ -41,28 +47,35 @@ const PAGE = 500
 
 /** @param timeoutMs limit until an answer begins; 0 is no limit */
 export function createApi (target: Target, userAgent: string, timeoutMs: number, interrupted: AbortSignal): Api {
-  const headers = (): Record<string, string> => ({ 'user-agent': userAgent, ...target.token === undefined ? {} : { authorization: `Bearer ${target.token}` } })
-  const open = async (method: string, path: string, { query = {}, body, upload, signal, isUndo = false }: CallOptions = {}): Promise<IncomingMessage> => {
+  const opening = (signal: AbortSignal, withoutKey = false): Opening => {
+    const { token, keyFile, ca } = target
+    const common = { headers: { 'user-agent': userAgent }, ...ca === undefined ? {} : { ca } }
+    if (token === undefined || withoutKey) return common
+    return { ...common, headers: { ...common.headers, authorization: `Bearer ${token}` }, ...keyFile === undefined ? {} : { createConnection: connector(target.url, keyFile, signal) } }
+  }
+  const open = async (method: string, path: string, { query = {}, body, upload, signal: own, isUndo = false, withoutKey = false }: CallOptions = {}): Promise<IncomingMessage> => {
     const url = addressOf(target.url, `${path}${queryText(query)}`)
     const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const signal = AbortSignal.any([...own === undefined ? [] : [own], ...isUndo ? [] : [interrupted]])
+    const { headers, ...connection } = opening(signal, withoutKey)
     const request = send(url, {
       method,
-      signal: AbortSignal.any([...signal === undefined ? [] : [signal], ...isUndo ? [] : [interrupted]]),
-      ...target.ca === undefined ? {} : { ca: target.ca },
-      headers: { accept: 'application/json', ...headers(), ...json === undefined ? {} : { 'content-type': 'application/json', 'content-length': json.length }, ...upload?.headers }
+      signal,
+      ...connection,
+      headers: { accept: 'application/json', ...headers, ...json === undefined ? {} : { 'content-type': 'application/json', 'content-length': json.length }, ...upload?.headers }
     })
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve)
-      request.once('error', (error) => reject(error instanceof Failure ? error : unreachable(target, error)))
+      // More than one may come: of a request that was given up, and then of its connection.
+      request.on('error', (error) => reject(unreachable(target, error)))
     })
-    if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(new Failure(`${target.url.origin} did not answer within ${timeoutMs / 1000} s`, { exitCode: EXIT.timeout })))
+    if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(late(target, timeoutMs)))
     // The server may answer before the upload has ended, and that answer counts.
     if (upload === undefined) request.end(json)
     else pipeline(upload.content, request).catch((error: unknown) => { if (!upload.content.readableEnded) request.destroy(error instanceof Error ? error : new Error(String(error))) })
     const answer = await answered
     request.setTimeout(0)
-    request.on('error', () => undefined)
     if ((answer.statusCode ?? 500) >= 400) throw refusalOf(answer.statusCode ?? 500, (await whole(answer, target)).toString())
     return answer
   }
@@ -79,7 +92,14 @@ export function createApi (target: Target, userAgent: string, timeoutMs: number,
       if (after === undefined || page.length === 0) return items
     }
   }
-  return { target, headers, call, stream: open, list }
+  return { target, opening, call, stream: open, list }
+}
+
+function connector (url: URL, keyFile: KeyFile, signal: AbortSignal): NonNullable<Opening['createConnection']> {
+  return (_options, connected) => {
+    connectToOwner(url, keyFile, signal).then((socket) => connected(null, socket), (error: Error) => connected(error, new Socket()))
+    return undefined
+  }
 }
 
 async function whole (answer: IncomingMessage, target: Target): Promise<Buffer> {

@@ -26,10 +26,16 @@ export function refusalOf (status: number, text: string): Refusal {
   return new Refusal(status, 'not_berth', `the answer was ${status}, and not one of Berth's`)
 }
 
-/** There was no connection, or it ended before its answer did. */
+/** There was no connection, or it ended before its answer did. A cause that says what happened stays as it is. */
 export function unreachable (target: Target, cause: unknown): Failure {
+  if (cause instanceof Failure) return cause
   const why = cause instanceof Error ? ('code' in cause && typeof cause.code === 'string' ? REASONS[cause.code] ?? cause.message : cause.message) : String(cause)
   return new Failure(`${target.url.origin}: ${why === '' ? 'the connection failed' : why}`, { exitCode: EXIT.unreachable, cause, hint: target.origin === 'this host' ? 'is the server running? "berth doctor" looks; another one is named by --url or BERTH_URL' : '"berth doctor" looks further' })
+}
+
+/** No answer has begun in time. */
+export function late (target: Target, timeoutMs: number): Failure {
+  return new Failure(`${target.url.origin} did not answer within ${timeoutMs / 1000} s`, { exitCode: EXIT.timeout })
 }
 
 /** The connection ended in the middle of an answer. */

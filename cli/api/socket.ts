@@ -15,7 +15,7 @@ export async function openSocket (api: Api, path: string, signal: AbortSignal): 
   const { target } = api
   const url = addressOf(target.url, path)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
-  const socket = new WebSocket(url, { headers: api.headers(), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, ...target.ca === undefined ? {} : { ca: target.ca } })
+  const socket = new WebSocket(url, { ...api.opening(signal), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
   signal.addEventListener('abort', () => socket.terminate(), { once: true })
   await new Promise<void>((resolve, reject) => {
     socket.once('open', () => {

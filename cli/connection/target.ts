@@ -1,7 +1,8 @@
 // Chooses the server and the key: from flags, else the environment, else the chosen context, else the server of this host.
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { Failure, wrongUsage } from '../failure.ts'
 import { contextsFile, readContexts, type Context } from './contexts.ts'
+import type { KeyFile } from './local-peer.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** the file that the first start of an installed server writes, readable by root */
@@ -10,6 +11,8 @@ export const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
 export interface Target {
   readonly url: URL
   readonly token: string | undefined
+  /** where the key was found when nobody named it: then it goes only to a process of root's or of that file's owner */
+  readonly keyFile?: KeyFile
   readonly ca: string | undefined
   /** for people: where the address came from */
   readonly origin: string
@@ -23,18 +26,24 @@ export interface TargetOptions {
   readonly context?: string | undefined
 }
 
+/** The server that is meant when none is named. */
+export interface LocalServer { readonly url: string, readonly keyFile: string }
+
+const THIS_HOST: LocalServer = { url: DEFAULT_URL, keyFile: LOCAL_KEY_FILE }
+
 /**
  * The key of a context is sent to the server of that context only: a server from a flag or the environment needs a key of its own.
  */
-export async function findTarget (options: TargetOptions, environment: NodeJS.ProcessEnv): Promise<Target> {
+export async function findTarget (options: TargetOptions, environment: NodeJS.ProcessEnv, local = THIS_HOST): Promise<Target> {
   const given = options.url ?? filled(environment['BERTH_URL'])
   const context = given !== undefined && options.context === undefined ? undefined : await chosenContext(options.context ?? filled(environment['BERTH_CONTEXT']), environment)
-  const text = options.url ?? (options.context === undefined ? given : undefined) ?? context?.url ?? DEFAULT_URL
+  const text = options.url ?? (options.context === undefined ? given : undefined) ?? context?.url ?? local.url
   const url = parsedUrl(text)
-  const ownToken = options.token ?? await fromFile(options.tokenFile) ?? filled(environment['BERTH_TOKEN'])
-  const token = ownToken ?? (context !== undefined && parsedUrl(context.url).origin === url.origin ? context.token : undefined) ?? (text === DEFAULT_URL ? await localKey() : undefined)
+  const isOwn = (address: string | undefined): boolean => address !== undefined && parsedUrl(address).origin === url.origin
+  const named = options.token ?? await fromFile(options.tokenFile) ?? filled(environment['BERTH_TOKEN']) ?? (isOwn(context?.url) ? context?.token : undefined)
+  const found = named === undefined && text === local.url ? await localKey(local.keyFile) : undefined
   const caFile = options.ca ?? filled(environment['BERTH_CA'])
-  return { url, token, ca: caFile === undefined ? context?.ca : await fileText(caFile), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
+  return { url, token: named ?? found?.token, ...found === undefined ? {} : { keyFile: found.file }, ca: caFile === undefined ? context?.ca : await fileText(caFile), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
 }
 
 /** An http or https address without credentials, query or fragment. */
@@ -71,9 +80,15 @@ async function fileText (file: string): Promise<string> {
 }
 
 /** Root needs no login on the server's own host. */
-async function localKey (): Promise<string | undefined> {
+async function localKey (path: string): Promise<{ readonly token: string, readonly file: KeyFile } | undefined> {
   try {
-    return (await readFile(LOCAL_KEY_FILE, 'utf8')).trim()
+    const handle = await open(path)
+    try {
+      const { uid } = await handle.stat()
+      return { token: (await handle.readFile('utf8')).trim(), file: { path, owner: uid } }
+    } finally {
+      await handle.close()
+    }
   } catch {
     return undefined
   }

@@ -29,7 +29,7 @@ export async function serverFindings (here: readonly Finding[], connect: () => P
       const { name, scopes } = await api.call<Whoami>('GET', '/whoami')
       return { verdict: 'ok', found: `${name}, with ${scopes.join(', ')}` }
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof Failure)) throw error
       return { verdict: 'failed', found: error.message, remedy: error.hint ?? 'log in with "berth login"' }
     }
   })
@@ -41,7 +41,7 @@ export async function serverFindings (here: readonly Finding[], connect: () => P
 async function health (api: Api): Promise<[Finding, ...Finding[]]> {
   const answers: Finding = { subject: 'server', verdict: 'ok', found: `answers at ${api.target.url.origin}` }
   try {
-    await api.call('GET', '/health')
+    await api.call('GET', '/health', { withoutKey: true })
     return [answers, { subject: 'database', verdict: 'ok', found: 'answers' }]
   } catch (error) {
     if (error instanceof Refusal && error.status === 503 && error.code !== 'not_berth') return [answers, { subject: 'database', verdict: 'failed', found: error.message, remedy: 'see the server\'s log; a full disk, or a database on another host that is not reached' }]
