@@ -3,7 +3,7 @@
 /** The variables that the client reads, for the help. */
 export const VARIABLES: readonly (readonly [name: string, meaning: string])[] = [
   ['BERTH_URL', 'address of the server'],
-  ['BERTH_TOKEN', 'key'],
+  ['BERTH_TOKEN', 'key of that server'],
   ['BERTH_CONTEXT', 'name of a server that was logged in to'],
   ['BERTH_CA', 'file with the authority of the server\'s certificate'],
   ['BERTH_CONTEXTS', 'file that log-ins are kept in (~/.config/berth/contexts.json)'],

@@ -4,7 +4,7 @@ import type { OptionSpec } from '../spec.ts'
 export const COMMON_OPTIONS: readonly OptionSpec[] = [
   { flags: '--url <url>', description: 'address of the server; else $BERTH_URL, else the chosen context, else this host' },
   { flags: '--context <name>', description: 'a server that was logged in to; else $BERTH_CONTEXT' },
-  { flags: '--token-file <file>', description: 'file that holds the key; else $BERTH_TOKEN, else the context' },
+  { flags: '--token-file <file>', description: 'file that holds the key; else $BERTH_TOKEN, or that of the context' },
   { flags: '--token <key>', description: 'the key itself, which everybody on this host can see; better one of the other ways' },
   { flags: '--ca <file>', description: 'PEM of the authority of the server\'s certificate; else $BERTH_CA' },
   { flags: '--json', description: 'print the answer as JSON' },

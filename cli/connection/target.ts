@@ -32,15 +32,19 @@ export interface LocalServer { readonly url: string, readonly keyFile: string }
 const THIS_HOST: LocalServer = { url: DEFAULT_URL, keyFile: LOCAL_KEY_FILE }
 
 /**
- * The key of a context is sent to the server of that context only: a server from a flag or the environment needs a key of its own.
+ * A key is sent to its own server only: that of a context to the context's, `BERTH_TOKEN` to the one of `BERTH_URL`. What is named by a flag holds for whatever server is chosen.
  */
 export async function findTarget (options: TargetOptions, environment: NodeJS.ProcessEnv, local = THIS_HOST): Promise<Target> {
-  const given = options.url ?? filled(environment['BERTH_URL'])
+  const ofEnvironment = filled(environment['BERTH_URL'])
+  const given = options.url ?? ofEnvironment
   const context = given !== undefined && options.context === undefined ? undefined : await chosenContext(options.context ?? filled(environment['BERTH_CONTEXT']), environment)
   const text = options.url ?? (options.context === undefined ? given : undefined) ?? context?.url ?? local.url
   const url = parsedUrl(text)
   const isOwn = (address: string | undefined): boolean => address !== undefined && parsedUrl(address).origin === url.origin
-  const named = options.token ?? await fromFile(options.tokenFile) ?? filled(environment['BERTH_TOKEN']) ?? (isOwn(context?.url) ? context?.token : undefined)
+  const beside = context === undefined ? filled(environment['BERTH_TOKEN']) : undefined
+  // Without BERTH_URL, the key in the environment belongs to the address that is named beside it.
+  const isPaired = beside !== undefined && (ofEnvironment === undefined || isOwn(ofEnvironment))
+  const named = options.token ?? await fromFile(options.tokenFile) ?? (isPaired ? beside : undefined) ?? (isOwn(context?.url) ? context?.token : undefined)
   const found = named === undefined && text === local.url ? await localKey(local.keyFile) : undefined
   const caFile = options.ca ?? filled(environment['BERTH_CA'])
   return { url, token: named ?? found?.token, ...found === undefined ? {} : { keyFile: found.file }, ca: caFile === undefined ? context?.ca : await fileText(caFile), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }

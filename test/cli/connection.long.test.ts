@@ -54,6 +54,23 @@ t.test('the address is a flag\'s, else the environment\'s, else the context\'s; 
   t.equal(two.seen.at(-1)?.authorization, undefined, 'the key of the chosen context stays at home')
   await berth(['ps'], { env: { ...env, BERTH_URL: two.url, BERTH_TOKEN: 'own' } })
   t.match(two.seen.at(-1), { authorization: 'Bearer own' })
+
+  // The key of the environment belongs to the environment's address.
+  const own = { ...env, BERTH_URL: two.url, BERTH_TOKEN: 'own' }
+  await berth(['ps', '--context', 'one'], { env: own })
+  t.match(one.seen.at(-1), { authorization: 'Bearer key-of-one' })
+  await berth(['ps', '--url', one.url], { env: own })
+  t.equal(one.seen.at(-1)?.authorization, undefined, 'the key of the environment stays at home')
+  await berth(['ps', '--url', `${two.url}/`], { env: own })
+  t.match(two.seen.at(-1), { authorization: 'Bearer own' }, 'the same server by another spelling')
+  await berth(['ps', '--url', one.url], { env: { ...env, BERTH_TOKEN: 'own' } })
+  t.match(one.seen.at(-1), { authorization: 'Bearer own' }, 'without an address of its own it is for the one that is named beside it')
+  await berth(['ps', '--url', one.url, '--token', 'flag'], { env: own })
+  t.match(one.seen.at(-1), { authorization: 'Bearer flag' })
+  for (const chosen of ['', 'one']) {
+    await berth(['ps'], { env: { ...env, BERTH_TOKEN: 'own', BERTH_CONTEXT: chosen } })
+    t.match(one.seen.at(-1), { authorization: 'Bearer key-of-one' }, 'a chosen context has a key of its own')
+  }
   t.match(await berth(['ps', '--context', 'three'], { env }), { code: 2, error: /there is no context three/ })
   t.match(await berth(['context', 'rm', 'one', 'two'], { env }), { code: 0 })
   t.notMatch(await readFile(contexts, 'utf8'), /key-of/)
