@@ -1,38 +1,54 @@
 // A WebSocket of the API: exec and cp.
 import WebSocket, { type RawData } from 'ws'
-import { unreachable, refusalOf } from './failures.ts'
+import { late, lost, refusalOf, unreachable } from './failures.ts'
 import type { Api } from './client.ts'
 import { addressOf } from './path.ts'
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 const MAX_REFUSAL_BYTES = 64 * 1024
+/** A server answers an upgrade at once: what takes time comes behind it. */
+const HANDSHAKE_MS = 30_000
 
 /**
  * Opens one; a refusal before the upgrade is the server's own error. It is paused: what the server says at once may come in one packet with the upgrade, and would be lost
  * before the caller listens. The caller resumes it.
  */
-export async function openSocket (api: Api, path: string, signal: AbortSignal): Promise<WebSocket> {
+export async function openSocket (api: Api, path: string, signal: AbortSignal, handshakeMs = HANDSHAKE_MS): Promise<WebSocket> {
   const { target } = api
   const url = addressOf(target.url, path)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
-  const socket = new WebSocket(url, { ...api.opening(signal), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
+  const given = new AbortController()
+  const socket = new WebSocket(url, { ...api.opening(AbortSignal.any([signal, given.signal])), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
   signal.addEventListener('abort', () => socket.terminate(), { once: true })
-  await new Promise<void>((resolve, reject) => {
-    socket.once('open', () => {
-      socket.pause()
-      resolve()
-    })
-    socket.once('error', (error) => reject(unreachable(target, error)))
-    socket.once('unexpected-response', (request, answer) => {
-      let text = ''
-      answer.setEncoding('utf8').on('data', (chunk: string) => { if (text.length < MAX_REFUSAL_BYTES) text += chunk })
-      answer.once('end', () => {
-        reject(refusalOf(answer.statusCode ?? 500, text))
-        request.destroy()
+  let timer: NodeJS.Timeout | undefined
+  try {
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(late(target, handshakeMs)), handshakeMs)
+      socket.once('open', () => {
+        socket.pause()
+        resolve()
+      })
+      // Further ones may follow, of a socket that was given up.
+      socket.on('error', (error) => reject(unreachable(target, error)))
+      socket.once('unexpected-response', (request, answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (chunk: string) => { if (text.length < MAX_REFUSAL_BYTES) text += chunk })
+        answer.on('error', () => undefined)
+        answer.once('end', () => {
+          reject(refusalOf(answer.statusCode ?? 500, text))
+          request.destroy()
+        })
+        // Of half an answer there is no end.
+        answer.once('close', () => reject(lost(target, 'in the middle of an answer')))
       })
     })
-  })
-  socket.on('error', () => undefined)
+  } catch (error) {
+    given.abort()
+    socket.terminate()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
   return socket
 }
 

@@ -1,9 +1,9 @@
-// What a server says at once on a WebSocket, in one packet with its answer to the upgrade.
+// What a server says at once on a WebSocket, in one packet with its answer to the upgrade; and servers that never say it to the end.
 import { createHash } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
-import t from 'tap'
-import { createApi } from '../../cli/api/client.ts'
+import t, { type Test } from 'tap'
+import { createApi, type Api } from '../../cli/api/client.ts'
 import { openSocket } from '../../cli/api/socket.ts'
 
 const PROTOCOL = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -20,14 +20,19 @@ function answerUpgrade (socket: Socket, request: string): void {
   socket.write(Buffer.concat([Buffer.from(head), textFrame('said at once')]))
 }
 
-t.test('a message that comes in one packet with the upgrade is not lost', async (t) => {
-  const server = createServer((socket) => { socket.on('data', (request) => { answerUpgrade(socket, String(request)) }) })
+/** A server that answers what it is asked as the test says. */
+async function apiOf (t: Test, answer: (socket: Socket, request: string) => void, over = new AbortController()): Promise<Api> {
+  const server = createServer((socket) => { socket.on('error', () => undefined).on('data', (request) => { answer(socket, String(request)) }) })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => { server.close() })
   const { port } = Object(server.address())
+  return createApi({ url: new URL(`http://127.0.0.1:${port}`), token: undefined, ca: undefined, origin: 'the test' }, 'test', 0, over.signal)
+}
+
+t.test('a message that comes in one packet with the upgrade is not lost', async (t) => {
   const over = new AbortController()
-  const api = createApi({ url: new URL(`http://127.0.0.1:${port}`), token: undefined, ca: undefined, origin: 'the test' }, 'test', 0, over.signal)
+  const api = await apiOf(t, (socket, request) => answerUpgrade(socket, request), over)
   const socket = await openSocket(api, '/', over.signal)
   const heard: string[] = []
   const first = new Promise<void>((resolve) => {
@@ -40,4 +45,19 @@ t.test('a message that comes in one packet with the upgrade is not lost', async 
   await first
   t.strictSame(heard, ['said at once'])
   over.abort()
+})
+
+t.test('half a refusal is the end of the attempt, and so is a server that says nothing, or never stops', async (t) => {
+  const signal = new AbortController().signal
+  const half = 'HTTP/1.1 502 Bad Gateway\r\ncontent-length: 1000\r\n\r\nhalf of it'
+  await t.rejects(openSocket(await apiOf(t, (socket) => { socket.end(half) }), '/', signal), { message: /the connection was lost in the middle of an answer/, exitCode: 6 })
+  await t.rejects(openSocket(await apiOf(t, (socket) => { socket.write(half, () => socket.resetAndDestroy()) }), '/', signal), { message: /lost|cut off/, exitCode: 6 })
+  await t.rejects(openSocket(await apiOf(t, () => undefined), '/', signal, 200), { message: /did not answer within 0\.2 s/, exitCode: 124 })
+  const drops = (socket: Socket): void => {
+    const timer = setInterval(() => socket.write('x'), 20)
+    socket.write(half)
+    socket.once('close', () => clearInterval(timer))
+  }
+  await t.rejects(openSocket(await apiOf(t, drops), '/', signal, 200), { message: /did not answer within/ }, 'drop by drop')
+  await t.rejects(openSocket(await apiOf(t, (socket) => { socket.end('HTTP/1.1 409 Conflict\r\ncontent-length: 30\r\n\r\n{"code":"x","message":"it is"}') }), '/', signal), { message: 'it is', exitCode: 5 }, 'a whole one is what it says')
 })
