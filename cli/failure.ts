@@ -1,6 +1,6 @@
 // The failure of a command: one line for people, with what to do next, and an exit code.
 import { EXIT } from './exit-codes.ts'
-import { clean } from './output/clean.ts'
+import { clean } from '../core/clean-text.ts'
 
 export class Failure extends Error {
   override readonly name = 'Failure'

@@ -2,7 +2,7 @@
 import { serverFindings } from '../doctor/server.ts'
 import { findingsHere } from '../doctor/here.ts'
 import type { Verdict } from '../../core/library/host-checks/check.ts'
-import { clean } from '../output/clean.ts'
+import { clean } from '../../core/clean-text.ts'
 import type { Run } from '../spec.ts'
 
 const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const satisfies Record<Verdict, string>

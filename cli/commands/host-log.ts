@@ -1,7 +1,7 @@
 // `berth host log`
 import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
-import { clean, cleanJson } from '../output/clean.ts'
+import { clean, cleanJson } from '../../core/clean-text.ts'
 import { writeAll } from '../output/write.ts'
 import type { Run } from '../spec.ts'
 import type { HostLog, HostLogLine } from '../views.ts'

@@ -2,7 +2,7 @@
 import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
 import { path } from '../api/path.ts'
-import { clean, cleanJson } from '../output/clean.ts'
+import { clean, cleanJson } from '../../core/clean-text.ts'
 import { size } from '../output/values.ts'
 import { writeAll } from '../output/write.ts'
 import type { Run } from '../spec.ts'

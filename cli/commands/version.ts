@@ -1,7 +1,7 @@
 // `berth version`: of this command, and of the server if there is one.
 import { version } from '../../core/version.ts'
 import { Failure } from '../failure.ts'
-import { clean } from '../output/clean.ts'
+import { clean } from '../../core/clean-text.ts'
 import type { Run } from '../spec.ts'
 import type { Capabilities } from '../views.ts'
 

@@ -1,5 +1,5 @@
 // `berth whoami`
-import { clean } from '../output/clean.ts'
+import { clean } from '../../core/clean-text.ts'
 import type { Run } from '../spec.ts'
 import type { Whoami } from '../views.ts'
 

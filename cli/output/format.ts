@@ -1,6 +1,6 @@
 // Answers as a table for people, or as JSON, JSON lines, YAML or a template for programs.
 import { wrongUsage } from '../failure.ts'
-import { clean, cleanJson, cleanYaml } from './clean.ts'
+import { clean, cleanJson, cleanYaml } from '../../core/clean-text.ts'
 
 export const FORMATS = ['table', 'json', 'jsonl', 'yaml'] as const
 

@@ -1,5 +1,5 @@
 // Prints lists: with -q one name or id a line, else a table, or the objects as they are.
-import { clean } from './clean.ts'
+import { clean } from '../../core/clean-text.ts'
 import type { Session } from '../session.ts'
 
 export interface Columns<T> {

@@ -1,6 +1,6 @@
 // One line on standard error that says what the command waits for. Nothing when standard error is not a terminal.
 import stringWidth from 'string-width'
-import { clean } from './clean.ts'
+import { clean } from '../../core/clean-text.ts'
 import { size } from './values.ts'
 
 export interface Progress {

@@ -1,6 +1,6 @@
 // Rows in columns that fit the terminal.
 import stringWidth from 'string-width'
-import { clean } from './clean.ts'
+import { clean } from '../../core/clean-text.ts'
 
 /** The gap between two columns, and the width below which no column is cut: the second pair when the first is still too wide. */
 const SPACINGS = [{ gap: 3, least: 8 }, { gap: 1, least: 4 }] as const

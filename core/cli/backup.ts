@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { makeBackup } from '../backup/backup.ts'
 import { checkBackup, requireEmpty, restoreBackup } from '../backup/restore.ts'
 import type { Manifest } from '../backup/manifest.ts'
+import { clean } from '../clean-text.ts'
 import { resolveCoreConfig } from '../config/resolve.ts'
 import type { Config } from '../config/schema.ts'
 import { prepareDataFolder } from '../data/folder.ts'
@@ -57,6 +58,6 @@ function counted ({ entries }: Manifest): string {
 function warnOfTorn ({ torn }: Manifest, { complain }: CliContext): void {
   if (torn.length === 0) return
   complain('these files changed while they were copied; of a machine\'s disk that is no state that it ever had:')
-  for (const path of torn.slice(0, NAMED_TORN)) complain(`  ${path}`)
+  for (const path of torn.slice(0, NAMED_TORN)) complain(`  ${clean(path)}`)
   if (torn.length > NAMED_TORN) complain(`  and ${torn.length - NAMED_TORN} more`)
 }

@@ -5,6 +5,7 @@ import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
 import { parseLifetime } from '../auth/lifetime.ts'
 import { CORE_SCOPES, scopesOf } from '../auth/scopes.ts'
 import { keyStatus } from '../auth/status.ts'
+import { clean } from '../clean-text.ts'
 import { resolveConfig, resolveCoreConfig } from '../config/resolve.ts'
 import { DatabaseOutdated, upgradeOf } from '../data/copies/before-upgrade.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from '../data/database.ts'
@@ -38,7 +39,7 @@ async function create (args: readonly string[], context: CliContext): Promise<nu
   const asked = { name, scopes: wanted, expiresAt, repositories: repositories === undefined ? undefined : words(repositories) }
   const { key, record } = await withKeys(config, context, keys => keys.create(asked), await knownScopes(wanted, config, context))
   context.print(key)
-  context.complain(`key ${record.id} (${record.name}) made${record.expiresAt === null ? '' : `, valid until ${time(record.expiresAt)}`}; it is shown only now`)
+  context.complain(`key ${record.id} (${clean(record.name)}) made${record.expiresAt === null ? '' : `, valid until ${time(record.expiresAt)}`}; it is shown only now`)
   return 0
 }
 
@@ -95,7 +96,9 @@ function time (ms: number | null): string {
   return ms === null ? '-' : new Date(ms).toISOString()
 }
 
-function table (rows: readonly (readonly string[])[]): string[] {
+/** Who may make keys over the API chooses their names. */
+function table (given: readonly (readonly string[])[]): string[] {
+  const rows = given.map(row => row.map(clean))
   const widths = rows[0]?.map((_cell, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
   return rows.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
 }

@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
+import { clean } from '../../core/clean-text.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
 import { ApiError, createApi } from '../server/api.ts'
@@ -73,7 +74,7 @@ async function boot (server: ServerProcess, options: QuickstartOptions): Promise
   console.log(`pulling ${options.image} and booting it as a virtual machine, which says:`)
   const report = await runMachine(api, { image: options.image, ...(options.command.length > 0 ? { command: options.command } : {}) }, show)
   if (report.isServing) console.log('the machine was still running after a minute, so it was ended')
-  else console.log(`the machine ended with exit code ${String(report.exitCode)} (${report.exitMessage})`)
+  else console.log(`the machine ended with exit code ${String(report.exitCode)} (${clean(report.exitMessage)})`)
 }
 
 /** Whether the message is sufficient: the host lacks something. Otherwise the server's log has the cause. */

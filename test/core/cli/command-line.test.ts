@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { runCommandLine } from '../../../core/cli/run.ts'
 import type { Environment } from '../../../core/config/environment.ts'
 import { packageRoot } from '../../../core/package-root.ts'
-import { bareApp, temporaryFolder } from '../bare-app.ts'
+import { ADMIN_KEY, bareApp, temporaryFolder } from '../bare-app.ts'
 
 interface Outcome { readonly code: number, readonly out: string, readonly error: string }
 
@@ -120,4 +120,18 @@ t.test('keys are made, used by a running server, listed and revoked', async (t) 
   t.match((await berth(['token', 'list'], environment)).out, new RegExp(`${id} .* revoked`))
   t.match(await berth(['token', 'revoke', 'nosuch'], environment), { code: 1, error: /nosuch/ })
   t.match(await berth(['token', 'create', '--name', 'x', '--scopes', 'everything'], environment), { code: 1, error: /everything is no scope/ })
+})
+
+t.test('names of keys that others chose move no cursor', async (t) => {
+  const { app, dataDir } = await bareApp(t)
+  await app.start({ listen: false })
+  const environment = { BERTH_DATA_DIR: dataDir }
+  const name = 'x\u001b]52;c;aGk=\u0007\u001b[2K\nabcdefgh  admin  *  active\u202e'
+  t.equal((await app.http.inject({ method: 'POST', url: '/keys', headers: { authorization: `Bearer ${ADMIN_KEY}` }, payload: { name, scopes: ['key:write'] } })).statusCode, 201)
+  const { out } = await berth(['token', 'list'], environment)
+  t.match(out, 'x\\u001b]52;c;aGk=\\u0007\\u001b[2K\\nabcdefgh  admin  *  active\\u202e')
+  t.equal(out.split('\n').length, 3, 'the headings, and one row for each key')
+  const { error } = await berth(['token', 'create', '--name', name], environment)
+  for (const text of [out, error]) t.notMatch(text.replaceAll('\n', ''), /[\p{Cc}\u202e]/u)
+  t.equal(error.split('\n').length, 1)
 })
