@@ -10,6 +10,7 @@ import { writeToGuest } from '../copy/guest-write.ts'
 import { localEntries } from '../copy/local-entries.ts'
 import { writeLocally } from '../copy/local-write.ts'
 import { placeOf, type Place } from '../copy/place.ts'
+import { EXIT } from '../exit-codes.ts'
 import { Failure, wrongUsage } from '../failure.ts'
 import type { Session } from '../session.ts'
 import type { Run } from '../spec.ts'
@@ -21,20 +22,34 @@ export const run: Run = async (session, input) => {
   const to = placeOf(input.argument(1))
   const followLinks = input.flag('followLinks')
   if (from.kind === 'instance' && to.kind !== 'instance') await out(session, from, to, followLinks)
-  else if (to.kind === 'instance' && from.kind !== 'instance') await into(session, from, to, followLinks)
+  else if (to.kind === 'instance' && from.kind !== 'instance') return await into(session, from, to, followLinks)
   else throw wrongUsage('one of both is INSTANCE:PATH, and the other is not')
   return 0
 }
 
-async function into (session: Session, from: Exclude<Place, InGuest>, to: InGuest, followLinks: boolean): Promise<void> {
+/** What the API cannot take is named, and the rest is copied; the exit code says that it is not all. */
+async function into (session: Session, from: Exclude<Place, InGuest>, to: InGuest, followLinks: boolean): Promise<number> {
   const api = await session.api()
   const isFolder = (await pathInfo(api, to)).is_dir === true
   if (from.kind === 'stream' && !isFolder) throw new Failure(`${to.instance}:${to.path} is no folder, and an archive is unpacked into one`)
   // As in docker: if the target is an existing folder, the source itself is put into it, or, with `/.`, the source's content.
   const target = from.kind === 'local' && isFolder && !from.path.endsWith('/.') ? posix.join(to.path, basename(resolve(from.path))) : to.path
   const entries = from.kind === 'stream' ? archiveEntries(process.stdin) : localEntries(from.path, followLinks)
-  const skipped = (entry: Entry): void => session.say(`left out: ${entry.path} is a symbolic link; -L copies what it points to`)
+  let code: number = EXIT.done
+  const skipped = ({ path: name, kind }: Entry): void => {
+    code = EXIT.failed
+    session.complain(new Failure(`left out: ${from.kind === 'local' ? join(from.path, name) : name} is ${WORDS[kind]}`, { hint: HINTS[from.kind][kind] }))
+  }
   await writeToGuest(api, to.instance, target, shown(session, entries), { signal: session.interrupted, skipped })
+  return code
+}
+
+const WORDS = { file: 'a file', folder: 'a folder', link: 'a symbolic link', 'hard link': 'a further name of another file', 'special file': 'neither file, folder nor link' } as const satisfies Record<Entry['kind'], string>
+
+/** How the content comes along all the same. */
+const HINTS: Readonly<Record<'local' | 'stream', Partial<Record<Entry['kind'], string>>>> = {
+  local: { link: '-L copies what it points to' },
+  stream: { link: 'tar -h stores what it points to', 'hard link': 'tar --hard-dereference stores a file for each name' }
 }
 
 async function out (session: Session, from: InGuest, to: Exclude<Place, InGuest>, followLinks: boolean): Promise<void> {

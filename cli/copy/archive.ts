@@ -3,7 +3,11 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract, pack } from 'tar-stream'
 import { writeAll } from '../output/write.ts'
+import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
+
+/** of the types of an archive's entries */
+const KINDS: Readonly<Record<string, Entry['kind']>> = { file: 'file', 'contiguous-file': 'file', directory: 'folder', symlink: 'link', link: 'hard link' }
 
 /** The entries of an archive. */
 export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> {
@@ -13,8 +17,8 @@ export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> 
   for await (const entry of archive) {
     const { name, type, mode = 0o644, size = 0, mtime, linkname } = entry.header
     const path = name.split('/').filter((part) => part !== '' && part !== '.').join('/')
-    const kind = type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : type === 'file' || type === 'contiguous-file' ? 'file' : undefined
-    if (kind !== undefined && path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(entry, { objectMode: false }) } : {} }
+    const kind = KINDS[type ?? ''] ?? 'special file'
+    if (path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(entry, { objectMode: false }) } : {} }
     entry.resume()
   }
   await reading
@@ -30,6 +34,7 @@ export async function writeArchive (output: Writable, top: string, entries: Asyn
     if (kind === 'folder') archive.entry({ ...header, type: 'directory' })
     else if (kind === 'link') archive.entry({ ...header, type: 'symlink', linkname: target ?? '' })
     else if (content !== undefined) await pipeline(content, archive.entry({ ...header, type: 'file', size }))
+    else throw new Failure(`${header.name} is a ${kind}, and cannot be copied`)
   }
   archive.finalize()
   await writing

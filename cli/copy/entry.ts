@@ -1,10 +1,10 @@
-// One file, folder or link that is copied, in either direction.
+// One file, folder or link that is copied, in either direction; or what cannot be, a further name of a file in an archive, a device, pipe or socket.
 import type { Readable } from 'node:stream'
 
 export interface Entry {
   /** below the target, with slashes; empty for the source itself */
   readonly path: string
-  readonly kind: 'file' | 'folder' | 'link'
+  readonly kind: 'file' | 'folder' | 'link' | 'hard link' | 'special file'
   /** permission bits */
   readonly mode: number
   readonly size: number

@@ -10,10 +10,10 @@ import type { Entry } from './entry.ts'
 
 const MAX_WAITING = 1024 * 1024
 
+/** @param options.skipped told of each entry that is left out, as the API has no message for what is neither file nor folder */
 export async function writeToGuest (api: Api, instance: string, target: string, entries: AsyncIterable<Entry>, options: { readonly signal: AbortSignal, readonly skipped: (entry: Entry) => void }): Promise<void> {
   for await (const entry of entries) {
-    // The API has no message for a link.
-    if (entry.kind === 'link') options.skipped(entry)
+    if (entry.kind !== 'file' && entry.kind !== 'folder') options.skipped(entry)
     else await writeEntry(api, instance, entry.path === '' ? target : `${target.replace(/\/$/, '')}/${entry.path}`, entry, options.signal)
   }
 }

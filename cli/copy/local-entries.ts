@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
 
-/** Sockets, pipes and devices are left out. */
 export async function * localEntries (from: string, followLinks: boolean): AsyncGenerator<Entry> {
   yield * entriesBelow(from, '', followLinks)
 }
@@ -20,5 +19,5 @@ async function * entriesBelow (file: string, path: string, followLinks: boolean)
   else if (found.isDirectory()) {
     yield { ...common, kind: 'folder', size: 0 }
     for (const name of (await readdir(file)).sort()) yield * entriesBelow(join(file, name), path === '' ? name : `${path}/${name}`, followLinks)
-  }
+  } else yield { ...common, kind: 'special file', size: 0 }
 }

@@ -35,6 +35,7 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   // Rename would also replace a device: a copy to /dev/null by root must not do that.
   if (before !== undefined && !before.isFile() && !before.isSymbolicLink()) throw new Failure(`${file} is a device, pipe or socket, and only files and links are replaced`, { hint: '- as the target writes an archive to standard output' })
   if (kind === 'link' && leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
+  if (kind === 'hard link' || kind === 'special file') throw new Failure(`${file}: a ${kind} cannot be copied`)
   if (kind === 'file' && content === undefined) return
   const beside = join(dirname(file), `.berth-cp-${randomBytes(8).toString('hex')}`)
   try {

@@ -1,15 +1,22 @@
 // Files that an instance sends are written below the target and nowhere else.
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { lstat, mkdir, readdir, readFile, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
-import t from 'tap'
+import { buffer } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { pack } from 'tar-stream'
+import { WebSocketServer } from 'ws'
 import { archiveEntries, writeArchive } from '../../cli/copy/archive.ts'
 import type { Entry } from '../../cli/copy/entry.ts'
 import { localEntries } from '../../cli/copy/local-entries.ts'
 import { writeLocally } from '../../cli/copy/local-write.ts'
 import { placeOf } from '../../cli/copy/place.ts'
+import { berth } from './berth.ts'
 
 async function * given (...entries: readonly Partial<Entry>[]): AsyncGenerator<Entry> {
   for (const entry of entries) yield { path: '', kind: 'file', mode: 0o644, size: 1, mtime: 0, content: Readable.from(['x']), ...entry }
@@ -95,6 +102,57 @@ t.test('a folder goes into an archive and out of it unchanged', async (t) => {
   t.equal((await readFile(join(from, 'to/top/deep/other'), 'utf8')).length, 100_000)
   t.equal(await readlink(join(from, 'to/top/link')), 'file')
   t.ok((await stat(join(from, 'to/top/empty'))).isDirectory())
+})
+
+/** A server with a folder in place of each instance: it answers `stat`, and keeps what it is sent by `cp`. */
+async function copyServer (t: Test): Promise<{ readonly env: Readonly<Record<string, string>>, readonly got: Map<string, string> }> {
+  const got = new Map<string, string>()
+  const server = createHttpServer((_request, reply) => { reply.end('{"is_dir":true}') }).listen(0, '127.0.0.1')
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket) => {
+    let path = ''
+    socket.on('message', (data: Buffer, isBinary) => {
+      const text = String(data)
+      if (isBinary) got.set(path, `${got.get(path) ?? ''}${text}`)
+      else if (text.includes('guest_path')) got.set(path = (JSON.parse(text) as { guest_path: string }).guest_path, '')
+      else socket.send('{"type":"result","success":true}')
+    })
+  })
+  t.teardown(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' }, got }
+}
+
+t.test('what cannot be copied into an instance is named, the rest is copied, and the exit code says so', async (t) => {
+  const { env, got } = await copyServer(t)
+  const archive = pack()
+  archive.entry({ name: 'h', type: 'directory' })
+  archive.entry({ name: 'h/one' }, 'a\n')
+  archive.entry({ name: 'h/two', type: 'link', linkname: 'h/one' })
+  archive.entry({ name: 'h/three', type: 'symlink', linkname: 'one' })
+  archive.entry({ name: 'h/four', type: 'fifo' })
+  archive.entry({ name: 'h/five' }, 'b')
+  archive.finalize()
+  const input = await buffer(archive)
+  for (const quiet of [[], ['-q']]) {
+    got.clear()
+    const { code, error } = await berth(['cp', ...quiet, '-', 'vm:/srv'], { env, input })
+    t.equal(code, 1)
+    t.strictSame(error.trimEnd().split('\n'), [
+      'berth: left out: h/two is a further name of another file; tar --hard-dereference stores a file for each name',
+      'berth: left out: h/three is a symbolic link; tar -h stores what it points to',
+      'berth: left out: h/four is neither file, folder nor link'
+    ])
+    t.strictSame(Object.fromEntries(got), { '/srv/h': '', '/srv/h/one': 'a\n', '/srv/h/five': 'b' })
+  }
+  const folder = t.testdir({ file: 'x' })
+  await symlink('file', join(folder, 'link'))
+  await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
+  t.match(await berth(['cp', `${folder}/.`, 'vm:/srv'], { env }), { code: 1, error: /^berth: left out: .*link is a symbolic link; -L copies what it points to\nberth: left out: .*pipe is neither file, folder nor link\n$/ })
+  t.match(await berth(['cp', join(folder, 'file'), 'vm:/srv'], { env }), { code: 0, error: '' })
 })
 
 t.test('a file that cannot be read is named', async (t) => {
