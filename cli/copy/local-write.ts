@@ -14,23 +14,25 @@ export async function writeLocally (target: string, entries: AsyncIterable<Entry
   for await (const entry of entries) {
     // Below a link at the target itself everything would go where it leads to.
     if (isWhole) throw new Failure(`${target} is no folder, and something in it is copied`)
-    await writeEntry(target, entry)
-    isWhole = entry.path === '' && entry.kind !== 'folder'
+    const path = pathInside(entry.path)
+    await writeEntry(target, { ...entry, path })
+    isWhole = path === '' && entry.kind !== 'folder'
   }
 }
 
 async function writeEntry (target: string, { path, kind, mode, mtime, target: link = '', content }: Entry): Promise<void> {
-  requireInside(path)
   const file = path === '' ? target : join(target, path)
   if (path !== '') await requireNoLinkAbove(target, path)
   // A guest may set the bits that give rights to other users inside the guest, but not on this host.
   const bits = mode & 0o755
+  const before = await lstat(file).catch(() => undefined)
   if (kind === 'folder') {
+    // A link to a folder would pass for one, and the mode is set where it leads to.
+    if (path !== '' && before !== undefined && !before.isDirectory()) throw new Failure(`${file} is no folder, and one of that name is copied`)
     await mkdir(file, { recursive: true })
     await chmod(file, bits | 0o700)
     return
   }
-  const before = await lstat(file).catch(() => undefined)
   if (before?.isDirectory() === true) throw new Failure(`${file} is a folder, and a ${kind} of that name is copied`)
   // Rename would also replace a device: a copy to /dev/null by root must not do that.
   if (before !== undefined && !before.isFile() && !before.isSymbolicLink()) throw new Failure(`${file} is a device, pipe or socket, and only files and links are replaced`, { hint: '- as the target writes an archive to standard output' })
@@ -51,8 +53,10 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   }
 }
 
-function requireInside (path: string): void {
+/** As it is written shortest: `.` is the target itself, and with a slash at its end a path would go through a link there. */
+function pathInside (path: string): string {
   if (path.startsWith('/') || path.split('/').includes('..') || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
+  return path.split('/').filter((part) => part !== '' && part !== '.').join('/')
 }
 
 /** An earlier link must not redirect later entries. */

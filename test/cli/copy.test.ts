@@ -1,7 +1,7 @@
 // Files that an instance sends are written below the target and nowhere else.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { lstat, mkdir, readdir, readFile, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, rm, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -44,10 +44,26 @@ t.test('what a hostile instance sends stays below the target', async (t) => {
   t.equal(await readFile(join(folder, 'outside'), 'utf8'), 'kept')
 })
 
+t.test('a folder of an instance takes the place of a folder only, and changes the mode of nothing outside', async (t) => {
+  const folder = t.testdir({ private: {}, target: { file: 'kept', there: {} } })
+  const target = join(folder, 'target')
+  await chmod(join(folder, 'private'), 0o700)
+  await symlink('../private', join(target, 'x'))
+  await symlink('nowhere', join(target, 'y'))
+  for (const path of ['x', 'x/', 'x/.', 'y', 'file']) await t.rejects(writeLocally(target, given({ path, kind: 'folder', mode: 0o755, content: Readable.from([]) })), /is no folder, and one of that name is copied/, path)
+  t.equal((await stat(join(folder, 'private'))).mode & 0o777, 0o700)
+  t.equal(await readFile(join(target, 'file'), 'utf8'), 'kept')
+  for (const path of ['there', 'new']) await writeLocally(target, given({ path, kind: 'folder', mode: 0o711 }))
+  for (const path of ['there', 'new']) t.equal((await stat(join(target, path))).mode & 0o777, 0o711, path)
+})
+
 t.test('below a link at the target itself nothing is written, wherever it leads to', async (t) => {
   const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
   const target = join(folder, 'src')
-  await t.rejects(writeLocally(target, given({ kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) })), /is no folder/)
+  for (const path of ['', '.', './.']) {
+    await t.rejects(writeLocally(target, given({ path, kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) })), /is no folder/, path)
+    await rm(target)
+  }
   t.equal(await readFile(join(folder, '.ssh/authorized_keys'), 'utf8'), 'mine')
 })
 
