@@ -69,6 +69,8 @@ export function createApi (target: Target, userAgent: string, timeoutMs: number,
       request.once('response', resolve)
       // More than one may come: of a request that was given up, and then of its connection.
       request.on('error', (error) => reject(unreachable(target, error)))
+      // It ends the request, too, which would then be taken for the connection's fault.
+      upload?.content.on('error', (error: Error) => reject(error instanceof Failure ? error : new Failure(`what is sent cannot be read: ${error.message}`, { cause: error })))
     })
     if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(late(target, timeoutMs)))
     // The server may answer before the upload has ended, and that answer counts.

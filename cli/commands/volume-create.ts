@@ -1,6 +1,6 @@
 // `berth volume create`
-import { createReadStream } from 'node:fs'
 import { wrongUsage } from '../failure.ts'
+import { contentOf } from '../local-file.ts'
 import { printMade } from '../output/made.ts'
 import type { Run } from '../spec.ts'
 import type { Volume } from '../views.ts'
@@ -12,6 +12,6 @@ export const run: Run = async (session, input) => {
   if (size === undefined) throw wrongUsage('--size is needed')
   const given = { name: input.argument(0), size_gb: size, id: input.text('id') }
   if (archive === undefined) return await printMade(session, await api.call<Volume>('POST', '/volumes', { body: { ...given, tags: input.pairs('tag') } }))
-  const content = archive === '-' ? process.stdin : createReadStream(archive)
+  const content = archive === '-' ? process.stdin : await contentOf(archive)
   return await printMade(session, await api.call<Volume>('POST', '/volumes/from-archive', { query: { ...given, tags: input.pairs('tag') }, upload: { content, headers: { 'content-type': 'application/gzip' } } }))
 }

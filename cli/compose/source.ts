@@ -1,7 +1,8 @@
 // The text of a Compose file as plain values, with the line of each.
-import { open } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { LineCounter, isAlias, isMap, isNode, isPair, isScalar, isSeq, parseDocument, type Document, type Node } from 'yaml'
 import { Failure, wrongUsage } from '../failure.ts'
+import { contentOf } from '../local-file.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -61,19 +62,7 @@ function offsetOf (node: unknown): number | undefined {
 }
 
 async function textOf (file: string): Promise<string> {
-  try {
-    const handle = await open(file, 'r')
-    try {
-      const buffer = Buffer.alloc(MAX_BYTES + 1)
-      let length = 0
-      // A pipe returns its content in pieces.
-      for (let read = 1; read > 0 && length < buffer.length; length += read) read = (await handle.read(buffer, length, buffer.length - length)).bytesRead
-      if (length > MAX_BYTES) throw new Failure(`${file} has more than ${MAX_BYTES} bytes`)
-      return buffer.toString('utf8', 0, length)
-    } finally {
-      await handle.close()
-    }
-  } catch (error) {
-    throw error instanceof Failure ? error : new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-  }
+  const bytes = await buffer(await contentOf(file, MAX_BYTES + 1))
+  if (bytes.length > MAX_BYTES) throw new Failure(`${file} has more than ${MAX_BYTES} bytes`)
+  return bytes.toString('utf8')
 }

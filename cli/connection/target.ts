@@ -1,6 +1,7 @@
 // Chooses the server and the key: from flags, else the environment, else the chosen context, else the server of this host.
 import { open, readFile } from 'node:fs/promises'
-import { Failure, wrongUsage } from '../failure.ts'
+import { wrongUsage } from '../failure.ts'
+import { reading } from '../local-file.ts'
 import { contextsFile, readContexts, type Context } from './contexts.ts'
 import type { KeyFile } from './local-peer.ts'
 
@@ -47,7 +48,7 @@ export async function findTarget (options: TargetOptions, environment: NodeJS.Pr
   const named = options.token ?? await fromFile(options.tokenFile) ?? (isPaired ? beside : undefined) ?? (isOwn(context?.url) ? context?.token : undefined)
   const found = named === undefined && text === local.url ? await localKey(local.keyFile) : undefined
   const caFile = options.ca ?? filled(environment['BERTH_CA'])
-  return { url, token: named ?? found?.token, ...found === undefined ? {} : { keyFile: found.file }, ca: caFile === undefined ? context?.ca : await fileText(caFile), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
+  return { url, token: named ?? found?.token, ...found === undefined ? {} : { keyFile: found.file }, ca: caFile === undefined ? context?.ca : await reading(caFile, readFile(caFile, 'utf8')), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
 }
 
 /** An http or https address without credentials, query or fragment. */
@@ -72,15 +73,7 @@ async function chosenContext (name: string | undefined, environment: NodeJS.Proc
 }
 
 async function fromFile (file: string | undefined): Promise<string | undefined> {
-  return file === undefined ? undefined : (await fileText(file)).trim()
-}
-
-async function fileText (file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-  }
+  return file === undefined ? undefined : (await reading(file, readFile(file, 'utf8'))).trim()
 }
 
 /** Root needs no login on the server's own host. */

@@ -34,7 +34,6 @@ async function writeEntry (api: Api, instance: string, target: string, { kind, m
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type: 'end' }))
     await result
   } finally {
-    content?.destroy()
     socket.terminate()
   }
 }

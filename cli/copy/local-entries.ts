@@ -1,8 +1,7 @@
 // A file or folder of this host as entries.
-import { createReadStream } from 'node:fs'
 import { lstat, readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Failure } from '../failure.ts'
+import { contentOf, reading } from '../local-file.ts'
 import type { Entry } from './entry.ts'
 
 export async function * localEntries (from: string, followLinks: boolean): AsyncGenerator<Entry> {
@@ -10,14 +9,18 @@ export async function * localEntries (from: string, followLinks: boolean): Async
 }
 
 async function * entriesBelow (file: string, path: string, followLinks: boolean): AsyncGenerator<Entry> {
-  const found = await (followLinks ? stat(file) : lstat(file)).catch((error: unknown) => {
-    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-  })
+  const found = await reading(file, followLinks ? stat(file) : lstat(file))
   const common = { path, mode: found.mode & 0o7777, mtime: Math.floor(found.mtimeMs / 1000) }
-  if (found.isSymbolicLink()) yield { ...common, kind: 'link', size: 0, target: await readlink(file) }
-  else if (found.isFile()) yield { ...common, kind: 'file', size: found.size, content: createReadStream(file) }
-  else if (found.isDirectory()) {
+  if (found.isSymbolicLink()) yield { ...common, kind: 'link', size: 0, target: await reading(file, readlink(file)) }
+  else if (found.isFile()) {
+    const content = await contentOf(file)
+    try {
+      yield { ...common, kind: 'file', size: found.size, content }
+    } finally {
+      content.destroy()
+    }
+  } else if (found.isDirectory()) {
     yield { ...common, kind: 'folder', size: 0 }
-    for (const name of (await readdir(file)).sort()) yield * entriesBelow(join(file, name), path === '' ? name : `${path}/${name}`, followLinks)
+    for (const name of (await reading(file, readdir(file))).sort()) yield * entriesBelow(join(file, name), path === '' ? name : `${path}/${name}`, followLinks)
   } else yield { ...common, kind: 'special file', size: 0 }
 }

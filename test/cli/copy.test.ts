@@ -1,6 +1,7 @@
 // Files that an instance sends are written below the target and nowhere else.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chmod, lstat, mkdir, readdir, readFile, rm, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
@@ -16,6 +17,8 @@ import type { Entry } from '../../cli/copy/entry.ts'
 import { localEntries } from '../../cli/copy/local-entries.ts'
 import { writeLocally } from '../../cli/copy/local-write.ts'
 import { placeOf } from '../../cli/copy/place.ts'
+import { contentOf } from '../../cli/local-file.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { berth } from './berth.ts'
 
 async function * given (...entries: readonly Partial<Entry>[]): AsyncGenerator<Entry> {
@@ -175,4 +178,37 @@ t.test('a file that cannot be read is named', async (t) => {
   const folder = t.testdir()
   await writeFile(join(folder, 'x'), '')
   await t.rejects(writeArchive(new PassThrough().resume(), 'top', localEntries(join(folder, 'none'), false)), /none cannot be read/)
+})
+
+/** A file that root cannot open for reading either. */
+const WRITE_ONLY = '/sys/bus/platform/uevent'
+
+t.test('a file that cannot be opened ends a copy with its name, though the server is asked first', { ...existsSync(WRITE_ONLY) ? {} : { skip: `there is no ${WRITE_ONLY}` } }, async (t) => {
+  const { env, got } = await copyServer(t)
+  t.match(await berth(['cp', WRITE_ONLY, 'vm:/srv'], { env }), { code: 1, out: '', error: /^berth: \/sys\/bus\/platform\/uevent cannot be read: EACCES.*\n$/ })
+  t.strictSame([...got], [])
+})
+
+t.test('an upload whose file cannot be read names it, and does not blame the server', async (t) => {
+  const server = createHttpServer((request, reply) => { request.resume().once('end', () => reply.end('{}')) }).listen(0, '127.0.0.1')
+  t.teardown(() => { server.close() })
+  await once(server, 'listening')
+  const env = { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' }
+  const folder = t.testdir({ context: { Dockerfile: 'FROM scratch' } })
+  for (const [args, name] of [
+    [['build', join(folder, 'typo')], 'typo'], [['build', join(folder, 'context/Dockerfile')], 'Dockerfile/.dockerignore'],
+    [['volume', 'create', 'data', '--size', '1', '--from-archive', join(folder, 'none.tgz')], 'none.tgz'], [['volume', 'create', 'data', '--size', '1', '--from-archive', folder], folder]
+  ] as const) t.match(await berth(args, { env }), { code: 1, out: '', error: new RegExp(`^berth: \\S*${name} cannot be read: E.*\\n$`) }, args.join(' '))
+})
+
+t.test('what is read of a file is at most what was asked for, and no handle stays', async (t) => {
+  const file = join(t.testdir({ large: 'x'.repeat(200_000) }), 'large')
+  t.equal((await buffer(await contentOf(file))).length, 200_000)
+  t.equal((await buffer(await contentOf(file, 100_000))).length, 100_000)
+  t.equal((await buffer(await contentOf(file, 0))).length, 0)
+  const [unread, half] = [await contentOf(file), await contentOf(file)]
+  await once(half, 'readable')
+  for (const each of [unread, half]) each.destroy()
+  const open = async (): Promise<string[]> => (await Promise.all((await readdir('/proc/self/fd')).map(async (fd) => await readlink(`/proc/self/fd/${fd}`).catch(() => '')))).filter((path) => path === file)
+  await eventually('all are closed', async () => (await open()).length === 0)
 })
