@@ -14,14 +14,22 @@ export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> 
   const archive = extract()
   const reading = pipeline(input, archive)
   reading.catch(() => undefined)
-  for await (const entry of archive) {
+  for await (const entry of partsOf(archive)) {
     const { name, type, mode = 0o644, size = 0, mtime, linkname } = entry.header
     const path = name.split('/').filter((part) => part !== '' && part !== '.').join('/')
     const kind = KINDS[type ?? ''] ?? 'special file'
-    if (path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(entry, { objectMode: false }) } : {} }
+    if (path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(partsOf(entry), { objectMode: false }) } : {} }
     entry.resume()
   }
   await reading
+}
+
+async function * partsOf<T> (archive: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield * archive
+  } catch (error) {
+    throw new Failure(`the archive cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
 }
 
 /** Entries as an archive, below the name `top`. */

@@ -15,7 +15,9 @@ export async function writeLocally (target: string, entries: AsyncIterable<Entry
     // Below a link at the target itself everything would go where it leads to.
     if (isWhole) throw new Failure(`${target} is no folder, and something in it is copied`)
     const path = pathInside(entry.path)
-    await writeEntry(target, { ...entry, path })
+    await writeEntry(target, { ...entry, path }).catch((error: unknown) => {
+      throw error instanceof Error && 'syscall' in error ? new Failure(`${join(target, path)} cannot be written: ${error.message}`, { cause: error }) : error
+    })
     isWhole = path === '' && entry.kind !== 'folder'
   }
 }

@@ -100,6 +100,12 @@ t.test('what is no file or link is not replaced', async (t) => {
   t.ok((await lstat(path)).isSocket())
 })
 
+t.test('a place that cannot be written to is named', async (t) => {
+  const folder = t.testdir({ file: '' })
+  for (const entry of [{}, { kind: 'link', target: 'x' }] as const) await t.rejects(writeLocally(join(folder, 'none/x'), given(entry)), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
+  await t.rejects(writeLocally(join(folder, 'file/x'), given({ kind: 'folder' })), { name: 'Failure', message: /file\/x cannot be written: ENOTDIR/ })
+})
+
 t.test('rights beyond the user\'s own are not taken over', async (t) => {
   const target = t.testdir()
   await writeLocally(join(target, 'f'), given({ mode: 0o6777 }))
@@ -187,6 +193,15 @@ t.test('a file that cannot be opened ends a copy with its name, though the serve
   const { env, got } = await copyServer(t)
   t.match(await berth(['cp', WRITE_ONLY, 'vm:/srv'], { env }), { code: 1, out: '', error: /^berth: \/sys\/bus\/platform\/uevent cannot be read: EACCES.*\n$/ })
   t.strictSame([...got], [])
+})
+
+t.test('what is no archive, or half of one, ends a copy with one line', async (t) => {
+  const { env } = await copyServer(t)
+  const archive = pack()
+  archive.entry({ name: 'one' }, 'x'.repeat(10_000))
+  archive.finalize()
+  const half = (await buffer(archive)).subarray(0, 5000)
+  for (const input of [half, 'x'.repeat(2000)]) t.match(await berth(['cp', '-', 'vm:/srv'], { env, input }), { code: 1, out: '', error: /^berth: the archive cannot be read: .*\n$/ })
 })
 
 t.test('an upload whose file cannot be read names it, and does not blame the server', async (t) => {
