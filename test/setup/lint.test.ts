@@ -1,6 +1,6 @@
 // The rules of the lint that are our own say what they should, of code that breaks them.
 import { execFile } from 'node:child_process'
-import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Linter, type Rule } from 'eslint'
 import t from 'tap'
@@ -25,6 +25,18 @@ t.test('inside, names are in camelCase', async (t) => {
   const rule = await load('innerNames', 'inner-names')
   t.same(complaints(rule, ['const { size_gb: size } = body', 'f({ target_state: 1 })', 'x.created_at'].join('\n')), [1, 2, 3])
   t.same(complaints(rule, ['const LONG_NAME = 1', "f('size_gb: must be whole')", 'const _unused = sizeGb', "x['created_at']"].join('\n')), [])
+})
+
+t.test('what the command imports of the server is in the package of the client', async (t) => {
+  const { files } = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8')) as { files: readonly string[] }
+  const missing = new Set<string>()
+  for (const name of (await readdir(join(packageRoot, 'dist/cli'), { recursive: true })).filter((each) => each.endsWith('.js'))) {
+    for (const [, path = ''] of (await readFile(join(packageRoot, 'dist/cli', name), 'utf8')).matchAll(/ from '(\.[^']+)'/g)) {
+      const imported = join('dist/cli', name, '..', path)
+      if (!files.some((file) => imported === file || imported.startsWith(`${file}/`))) missing.add(imported)
+    }
+  }
+  t.strictSame([...missing], [])
 })
 
 // A line, and what is said of it: a rule of each plugin, so that none is lost in silence.
