@@ -1,4 +1,4 @@
-// Bytes waiting for their reader. Small pieces are merged, so that a guest cannot make many objects out of few bytes.
+// Bytes waiting for their reader. Small pieces are merged, so that a guest cannot make many objects out of few bytes; and no piece keeps much more memory than it has.
 
 const SMALL_BYTES = 1024
 const MERGED_BYTES = 16_384
@@ -13,7 +13,7 @@ export class ByteQueue {
   add (piece: Buffer): void {
     if (piece.length >= SMALL_BYTES) {
       this.#seal()
-      this.#pieces.push(piece)
+      this.#pieces.push(ownMemory(piece))
       return
     }
     if (this.#open !== undefined && this.#open.length + piece.length > MERGED_BYTES) this.#seal()
@@ -33,7 +33,16 @@ export class ByteQueue {
 
   #seal (): void {
     if (this.#open === undefined) return
-    this.#pieces.push(this.#open.buffer.subarray(0, this.#open.length))
+    this.#pieces.push(ownMemory(this.#open.buffer.subarray(0, this.#open.length)))
     this.#open = undefined
   }
+}
+
+/** The piece, or a copy when most of the memory that it keeps alive is not its own: a socket gives 64 KiB at a time, whose rest may be read long before. */
+function ownMemory (piece: Buffer): Buffer {
+  if (piece.length * 2 >= piece.buffer.byteLength) return piece
+  // Not of the pool that small buffers share: a slice of that would keep its neighbours.
+  const copy = Buffer.allocUnsafeSlow(piece.length)
+  piece.copy(copy)
+  return copy
 }

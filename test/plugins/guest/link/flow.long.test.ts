@@ -5,6 +5,8 @@ import { createServer, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -13,6 +15,9 @@ import { eventually } from '../../../helpers/eventually.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
 const WINDOW = 262_144
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
 
 function tick (): Promise<void> { return new Promise((resolve) => setImmediate(resolve)) }
 
@@ -122,6 +127,38 @@ t.test('many tiny pieces that nobody reads take little memory', async (t) => {
   for await (const piece of session.stdout) length += (piece as Buffer).length
   t.equal(length, WINDOW)
   guest.link.close()
+})
+
+/** What buffers hold, once all that is garbage has been given back, which goes on beside the program. */
+async function held (): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    gc()
+    await new Promise((resolve) => { setTimeout(resolve, 50) })
+  }
+  return process.memoryUsage().arrayBuffers
+}
+
+t.test('pieces that each came in a chunk of their own take no more memory than they have', async (t) => {
+  for (const [size, small] of [[1024, 0], [4096, 0], [1024, 1], [40_000, 0]] as const) {
+    const guest = new ScriptedGuest()
+    const session = guest.link.exec({ argv: ['x'] })
+    const channel = await guest.opened('exec')
+    const before = await held()
+    for (let sent = 0; sent + size + small <= WINDOW; sent += size + small) {
+      if (small > 0) guest.hostEnd.emit('data', frame(3, channel, 1, Buffer.alloc(small)))
+      // As a socket gives it: 64 KiB at a time, of which the rest is for somebody who reads.
+      const chunk = Buffer.alloc(65_536)
+      frame(3, channel, 1, Buffer.alloc(size)).copy(chunk)
+      guest.hostEnd.emit('data', chunk.subarray(0, size + 12))
+    }
+    const more = await held() - before
+    t.ok(more < 2 ** 20, `${more} bytes for pieces of ${size} and ${small}`)
+    guest.send(frame(7, channel, 0, field(12, 0)))
+    let length = 0
+    for await (const piece of session.stdout) length += (piece as Buffer).length
+    t.equal(length, Math.floor(WINDOW / (size + small)) * (size + small))
+    guest.link.close()
+  }
 })
 
 async function socketPair (t: Test): Promise<readonly [Socket, Socket]> {
