@@ -220,8 +220,12 @@ export interface GuestLoss extends Error {
   readonly code: 'guest_gone'
 }
 
-/** Whether the path of a symbolic link stands for what the link leads to. */
-export interface FollowLinks { readonly follow: boolean }
+export interface PathOptions {
+  /** whether the path of a symbolic link stands for what the link leads to */
+  readonly follow: boolean
+  /** cancels the request, which then rejects with the signal's reason: a file system of the guest may hang for ever */
+  readonly signal?: AbortSignal
+}
 
 /**
  * A conversation. Streams that it hands out may be left unread, or fail without a listener: their errors are also in the call's result,
@@ -276,9 +280,9 @@ export interface GuestLink {
    */
   unmount (mount: Pick<GuestMount, 'device' | 'overlayDevice'>): Promise<void>
   exec (spec: ExecSpec): ExecSession
-  stat (path: string, links: FollowLinks): Promise<PathFacts>
+  stat (path: string, options: PathOptions): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload
-  get (path: string, links: FollowLinks): AsyncIterable<GuestEntry>
+  get (path: string, options: PathOptions): AsyncIterable<GuestEntry>
   /**
    * Listens on 127.0.0.1:`port` in the guest, for its programs. Each connection goes to `accept` as a stream, with half-closing and back-pressure; beyond the limit on channels
    * (64 with everything else) others wait in the guest. Needs no network device. Resolves when it listens; rejects with `GuestRefusal` (errno 98: the port is taken). Ends with the link.

@@ -1,5 +1,6 @@
 // The host's connection to a program in the guest.
 import type { Duplex } from 'node:stream'
+import { reasonOf } from './cancelled.ts'
 import { refuseOn, type Channel } from './channel.ts'
 import { GuestConnection } from './connection.ts'
 import type { OpenChannel } from './listen.ts'
@@ -26,7 +27,7 @@ export async function connectTo (open: OpenChannel, port: number, address: strin
     }, encodeConnect(port, address))
     function cancel (): void {
       channel.control({ op: 'cancel' })
-      reject(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
+      reject(reasonOf(signal))
     }
     signal.addEventListener('abort', cancel, { once: true })
     channel.result.catch(reject).finally(() => { signal.removeEventListener('abort', cancel) })

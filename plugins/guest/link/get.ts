@@ -1,22 +1,30 @@
 // Files and folders on their way out of the guest: splits the stream of a `get` into entries, each with a Readable of its content.
 import { Readable } from 'node:stream'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import type { GuestEntry } from '../contract.ts'
+import { guestRefused } from '../errors.ts'
+import { reasonOf } from './cancelled.ts'
 import type { Channel } from './channel.ts'
 import { FieldReader, Tag } from './fields.ts'
 import { MAX_ENTRIES, MAX_PATH_BYTES, MAX_PAYLOAD_BYTES } from './limits.ts'
 import { decodeFacts } from './messages.ts'
 import { ProtocolViolation } from './violation.ts'
 
+const TOO_LARGE = 'File too large'
+const EFBIG = 27
+
 type Translate = (error: unknown) => unknown
 
 /** Reads exact amounts from a stream that comes in pieces of any size. */
 class ByteSource {
-  readonly #channel: Channel<void>
+  /** of the request */
+  readonly result: Promise<void>
   readonly #pieces: AsyncIterator<Buffer>
   #rest: Buffer = Buffer.alloc(0)
 
-  constructor (channel: Channel<void>) {
-    this.#channel = channel
+  constructor (channel: Channel<void>, signal: AbortSignal | undefined) {
+    this.result = unlessAborted(signal, channel.result)
+    this.result.catch(() => {})
     this.#pieces = channel.output(1)[Symbol.asyncIterator]()
   }
 
@@ -49,7 +57,7 @@ class ByteSource {
 
   /** The stream ended too early. When the guest gave a reason, that is the error. */
   async cutOff (): Promise<never> {
-    await this.#channel.result
+    await this.result
     throw new ProtocolViolation('ended a list of files in the middle of one')
   }
 }
@@ -98,6 +106,11 @@ async function * entriesOf (source: ByteSource, translate: Translate): AsyncGene
       continue
     }
     const left = { bytes: entry.sizeBytes ?? 0 }
+    if (left.bytes === Number.MAX_SAFE_INTEGER) {
+      yield { exists: true, path: entry.path, error: TOO_LARGE }
+      // Only a guest of an older system goes on with the content of such a file, which has no end.
+      throw guestRefused(`${entry.path}: ${TOO_LARGE}`, { errno: EFBIG })
+    }
     const content = Readable.from(contentOf(source, left, translate), { objectMode: false })
     content.on('error', () => {})
     yield { ...entry, content }
@@ -124,20 +137,26 @@ async function skipRest (source: ByteSource, left: { bytes: number }, content: R
   }
 }
 
-/** `open` starts the request when the first entry is asked for; `translate` ends the link when the guest broke the protocol. */
-export async function * guestEntries (open: () => Channel<void>, translate: Translate): AsyncGenerator<GuestEntry> {
+/** `open` starts the request when the first entry is asked for, and `signal` cancels it; `translate` ends the link when the guest broke the protocol. */
+export async function * guestEntries (open: () => Channel<void>, translate: Translate, signal: AbortSignal | undefined): AsyncGenerator<GuestEntry> {
+  signal?.throwIfAborted()
   const channel = open()
+  const output = channel.output(1)
+  const stop = (): void => { output.destroy(reasonOf(signal)) }
+  signal?.addEventListener('abort', stop, { once: true })
   let whole = false
   try {
-    yield * entriesOf(new ByteSource(channel), translate)
-    await channel.result
+    const source = new ByteSource(channel, signal)
+    yield * entriesOf(source, translate)
+    await source.result
     whole = true
   } catch (error) {
     throw translate(error)
   } finally {
+    signal?.removeEventListener('abort', stop)
     if (!whole) {
       channel.control({ op: 'cancel' })
-      channel.output(1).destroy()
+      output.destroy()
     }
   }
 }

@@ -27,6 +27,9 @@ export const MAX_IDLE_FRAMES_PER_SECOND = 20_000
 /** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so more than this means that it does not read */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
+/** requests that a guest may leave unanswered: some times the 64 channels that it has, since its refusals may be on their way */
+export const MAX_UNANSWERED = 256
+
 /** channels of a listener that wait for a connection at a time */
 export const WAITING_CONNECTIONS = 4
 /** connections of a listener, waiting ones included: the rest of a guest's 64 channels is for other requests */

@@ -2,8 +2,9 @@
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { traced, type SpanOptions } from '../../../core/tracing/span.ts'
-import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, FollowLinks, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, Rehearsal, SleepOptions, Workload } from '../contract.ts'
+import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PathOptions, PutSpec, Rehearsal, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
+import { unlessCancelled } from './cancelled.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { connectTo } from './connect.ts'
 import { execSession } from './exec.ts'
@@ -12,7 +13,7 @@ import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts
 import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
-import { ANSWER_MARGIN_MS, BIND_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
+import { ANSWER_MARGIN_MS, BIND_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, MAX_UNANSWERED, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
 import { listenOn } from './listen.ts'
 import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeBind, encodeExec, encodeFlush, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
@@ -22,6 +23,7 @@ import { encodeTrust } from './trust.ts'
 import { ProtocolViolation } from './violation.ts'
 
 const E2BIG = 7
+const EAGAIN = 11
 const GUEST: SpanOptions = { kind: 'client' }
 
 export interface LinkOptions {
@@ -118,35 +120,36 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   exec (spec: ExecSpec): ExecSession {
-    const session = execSession(this.#open({ input: true, outputs: [1, 2], decode: decodeExec }, encodeExec(spec)))
+    const session = execSession(this.#ask({ input: true, outputs: [1, 2], decode: decodeExec }, encodeExec(spec)))
     traced('guest exec', GUEST, async () => await session.result).catch(() => {})
     return session
   }
 
-  stat (path: string, { follow }: FollowLinks): Promise<PathFacts> {
-    return traced('guest stat', GUEST, async () => await this.#open({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow)).result)
+  stat (path: string, { follow, signal }: PathOptions): Promise<PathFacts> {
+    return traced('guest stat', GUEST, async () => await unlessCancelled(signal, () => this.#ask({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow))))
   }
 
   put (spec: PutSpec): GuestUpload {
-    return guestUpload(this.#open({ input: true, outputs: [], decode: decodePut }, encodePut(spec)), spec.type)
+    return guestUpload(this.#ask({ input: true, outputs: [], decode: decodePut }, encodePut(spec)), spec.type)
   }
 
-  get (path: string, { follow }: FollowLinks): AsyncIterable<GuestEntry> {
+  get (path: string, { follow, signal }: PathOptions): AsyncIterable<GuestEntry> {
     return guestEntries(
-      () => this.#open({ input: false, outputs: [1], decode: refuseOn }, encodePathRequest('get', path, follow)),
+      () => this.#ask({ input: false, outputs: [1], decode: refuseOn }, encodePathRequest('get', path, follow)),
       (error) => {
         if (!(error instanceof ProtocolViolation)) return error
         this.#end(`the guest ${error.message}`)
         return this.#gone()
-      })
+      },
+      signal)
   }
 
   listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener> {
-    return listenOn((spec, payload) => this.#open(spec, payload), port, accept)
+    return listenOn((spec, payload) => this.#ask(spec, payload), port, accept)
   }
 
   connect (port: number, { address, signal }: ConnectOptions): Promise<Duplex> {
-    return connectTo((spec, payload) => this.#open(spec, payload), port, address, signal)
+    return connectTo((spec, payload) => this.#ask(spec, payload), port, address, signal)
   }
 
   shutdown (graceMs: number, signal?: number): Promise<void> {
@@ -233,6 +236,17 @@ export class StreamLink implements GuestLink, FrameSink {
     if (event.name === 'started') this.#started.happen(undefined)
     else if (event.name === 'exited') this.#exited.happen(event.exit)
     else this.#idle.count()
+  }
+
+  /**
+   * Opens a channel for one of the requests of which there may be any number. An honest guest has 64 channels and answers the rest with a refusal at once;
+   * a guest that answers nothing must not make the server remember ever more of them.
+   */
+  #ask<T> (spec: ChannelSpec<T>, payload: Buffer): Channel<T> {
+    if (this.#channels.size < MAX_UNANSWERED) return this.#open(spec, payload)
+    const channel = new Channel(0, this.#outbox, spec)
+    channel.abandon(guestRefused(`the guest has left ${this.#channels.size} requests unanswered`, { errno: EAGAIN }))
+    return channel
   }
 
   #open<T> (spec: ChannelSpec<T>, payload: Buffer): Channel<T> {

@@ -1,12 +1,12 @@
 // What the API says about a path in the guest.
-import type { GuestLink } from '../../guest/contract.ts'
+import type { GuestLink, PathOptions } from '../../guest/contract.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
 import type { PathInfo } from './schemas.ts'
 
 /** A path that the guest cannot look at is shown as one that does not exist, with the reason. */
-export async function pathInfo (link: GuestLink, path: string, follow: boolean): Promise<PathInfo> {
+export async function pathInfo (link: GuestLink, path: string, options: PathOptions): Promise<PathInfo> {
   try {
-    const facts = await link.stat(path, { follow })
+    const facts = await link.stat(path, options)
     if (!facts.exists) return { exists: false }
     return {
       exists: true,

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { withDeadline } from '../../../core/jobs/deadline.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
-import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { awaitAgent, requireAgent } from '../guest/agent.ts'
 import type { AutoStandbyStatus } from '../auto-standby/schemas.ts'
 import { autoStandbyStatus, holdAwake } from '../auto-standby/status.ts'
@@ -254,7 +253,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       requireAgent('stat', instance)
       const late = withDeadline(STAT_MS, until(signal))
       const link = await awaitAgent(instance, STAT_AGENT_WAIT_MS, late)
-      return await unlessAborted(late, pathInfo(link, path, followLinks)).catch((error: unknown) => { throw late.aborted ? AgentUnavailable.from(error, instance.name) : error })
+      return await pathInfo(link, path, { follow: followLinks, signal: late }).catch((error: unknown) => { throw late.aborted ? AgentUnavailable.from(error, instance.name) : error })
     },
 
     logs (ref, request, signal) {

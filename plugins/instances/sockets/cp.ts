@@ -11,6 +11,7 @@ import { isLoss, isRefusal } from '../guest/guest-errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { pathInfo } from '../api/path-info.ts'
 import { pause } from '../../../core/jobs/pause.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { MessageStream } from './messages.ts'
 import { parseCpRequest, type CpRequest } from './requests.ts'
 
@@ -40,7 +41,8 @@ export async function serveCp (context: Context, instance: LiveInstance, socket:
     messages.close(1000)
   } catch (error) {
     const known = error instanceof BerthError || isLoss(error) || isRefusal(error)
-    if (!known) context.log.error({ err: error, instance: instance.id }, 'a copy session failed')
+    // With its client, what it asked the guest for is given up.
+    if (!known && !messages.closed.aborted) context.log.error({ err: error, instance: instance.id }, 'a copy session failed')
     await messages.sendJson({ type: 'error', message: known ? error.message : 'internal error', path: '' })
     messages.close(InvalidRequest.is(error) ? 1008 : 1011)
   }
@@ -85,11 +87,11 @@ class Copy {
       const complete = await this.#receive(upload.content, settled.signal)
       // A client that vanished in the middle must not leave a truncated file that looks complete.
       if (!complete && !settled.signal.aborted) return upload.cancel()
-      const { bytes } = await result
+      const { bytes } = await unlessAborted(this.#messages.closed, result)
       await this.#messages.sendJson({ type: 'result', success: true, bytes_written: bytes })
     } catch (error) {
-      if (!isRefusal(error) && !isLoss(error) && !InvalidRequest.is(error)) throw error
       upload.cancel()
+      if (!isRefusal(error) && !isLoss(error) && !InvalidRequest.is(error)) throw error
       await this.#messages.sendJson({ type: 'result', success: false, error: error.message })
     }
   }
@@ -119,7 +121,7 @@ class Copy {
     const { guest_path: path, follow_links: follow = false } = this.#request
     let sent = 0
     try {
-      for await (const entry of this.#link.get(path, { follow })) {
+      for await (const entry of this.#link.get(path, { follow, signal: this.#messages.closed })) {
         if (this.#messages.closed.aborted) return
         if (entry.error !== undefined || entry.type === undefined) {
           return await this.#messages.sendJson({ type: 'error', message: entry.error ?? 'cannot be read', path: entry.path === '' ? path : entry.path })
@@ -170,7 +172,7 @@ class Copy {
 
   async #stat (): Promise<void> {
     const { guest_path: path, follow_links: follow = false } = this.#request
-    await this.#messages.sendJson({ type: 'stat', is_dir: false, is_file: false, mode: 0, size: 0, ...await pathInfo(this.#link, path, follow) })
+    await this.#messages.sendJson({ type: 'stat', is_dir: false, is_file: false, mode: 0, size: 0, ...await pathInfo(this.#link, path, { follow, signal: this.#messages.closed }) })
   }
 }
 

@@ -36,12 +36,13 @@ t.test('stat and stats answer in their forms', async (t) => {
   t.match((await call('GET', '/instances/web/stats')).body, { instance_id: id, instance_name: 'web', allocated_vcpus: 2, allocated_memory_bytes: 2 ** 30, cpu_seconds: 0, memory_rss_bytes: 0, network_rx_bytes: 0 })
 })
 
-t.test('a stat that the guest never answers is answered all the same', async (t) => {
+t.test('a stat that the guest never answers is answered all the same, and given up in the guest', async (t) => {
   const { call, host, make, waitFor } = await startApp(t)
   await make('web')
   await waitFor('web', 'Running')
-  host.answersStat = false
+  host.answersFiles = false
   t.match(await call('GET', '/instances/web/stat?path=/a'), { status: 503, body: { code: 'agent_unavailable' } })
+  t.same(host.vm.cancelled, ['stat /a'])
 })
 
 t.test('without an agent exec, cp and stat answer 501', async (t) => {

@@ -10,7 +10,7 @@ export interface GuestScript {
   readonly behaviour: 'run' | 'boot-only'
   readonly onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   readonly onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
-  readonly answersStat: boolean
+  readonly answersFiles: boolean
   readonly files: ReadonlyMap<string, PathFacts>
   readonly entries: readonly GuestEntry[]
   step (step: ImagingStep, vm: ScriptedVm): Promise<void>
@@ -101,7 +101,7 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
       host.onExec?.(session, spec)
       return session
     },
-    stat: async (path) => host.answersStat ? host.files.get(path) ?? { exists: false } : await new Promise<never>(() => {}),
+    stat: async (path, { signal }) => host.answersFiles ? host.files.get(path) ?? { exists: false } : await never(vm, `stat ${path}`, signal),
     put (spec) {
       const content = new PassThrough()
       const chunks: Buffer[] = []
@@ -110,16 +110,35 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
       content.on('end', () => {
         const bytes = Buffer.concat(chunks)
         if (spec.path === '/denied') return reject(Object.assign(new Error('permission denied'), { code: 'guest_refused', errno: 13 }))
+        if (!host.answersFiles) return
         vm.puts.push({ spec, bytes })
         resolve({ bytes: bytes.length })
       })
-      return { content, result, cancel: () => { content.destroy() } }
+      return {
+        content,
+        result,
+        cancel: () => {
+          vm.cancelled.push(`put ${spec.path}`)
+          content.destroy()
+        }
+      }
     },
-    async * get (path) {
+    async * get (path, { signal }) {
+      if (!host.answersFiles) await never(vm, `get ${path}`, signal)
       if (host.entries.length === 0) throw Object.assign(new Error(`${path}: no such file or directory`), { code: 'guest_refused', errno: 2 })
       yield * host.entries
     }
   }
+}
+
+/** What the guest does not answer, until its caller gives it up. */
+async function never (vm: ScriptedVm, call: string, signal: AbortSignal | undefined): Promise<never> {
+  return await new Promise<never>((_resolve, reject) => {
+    signal?.addEventListener('abort', () => {
+      vm.cancelled.push(call)
+      reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+    })
+  })
 }
 
 function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void } {

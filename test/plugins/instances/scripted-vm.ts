@@ -21,6 +21,8 @@ export class ScriptedVm extends Machine {
   readonly shutdowns: number[] = []
   readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
   readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
+  /** calls that their caller has given up */
+  readonly cancelled: string[] = []
   /** ports that the host listens on, and who takes their connections */
   readonly ports = new Map<number, (connection: Duplex) => void>()
   /** of the guest, by device */

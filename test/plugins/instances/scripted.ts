@@ -62,8 +62,10 @@ export class ScriptedHost implements Host<ScriptedVm> {
   /** who answers at a port of a guest; undefined: nobody listens */
   onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
-  /** whether guests ever answer when they are asked for a path */
-  answersStat = true
+  /** whether guests ever answer when they are asked for a path, or given one */
+  answersFiles = true
+  /** why guests refuse what they are to run */
+  runRefusal: Error | undefined
   files = new Map<string, PathFacts>()
   entries: GuestEntry[] = []
   image: ReadyImage = {

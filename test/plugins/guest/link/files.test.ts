@@ -110,3 +110,41 @@ t.test('a get whose guest fails midway ends with the guest\'s reason', async (t)
   await t.rejects(reading, { code: 'guest_refused', errno: 5 })
   guest.link.close()
 })
+
+t.test('a stat that is given up is cancelled, and settles without the guest\'s answer', async (t) => {
+  const guest = new ScriptedGuest()
+  const gone = new AbortController()
+  const facts = guest.link.stat('/mnt/x', { follow: true, signal: gone.signal })
+  const channel = await guest.opened('stat')
+  gone.abort(new Error('the client went away'))
+  await t.rejects(facts, { message: 'the client went away' })
+  const control = await guest.seen((one) => one.type === 6)
+  t.same([control.channel, readField(control.payload, 1)?.toString()], [channel, 'cancel'])
+  guest.send(frame(7, channel, 0, refusal('cancelled', 125)))
+  await t.rejects(guest.link.stat('/mnt/x', { follow: true, signal: gone.signal }), { message: 'the client went away' })
+  t.equal(guest.frames.filter((one) => one.type === 2).length, 1, 'one that is given up before it began is not asked for')
+  guest.link.close()
+})
+
+t.test('a get that is given up is cancelled, wherever it waits for the guest', async (t) => {
+  const words: Record<string, (channel: number) => Buffer[]> = {
+    'for its first entry': () => [],
+    'for content': (channel) => [frame(3, channel, 1, entry([field(20, 'a'), field(26, 'file'), field(25, 10)], Buffer.from('half')))],
+    'for its result': (channel) => [frame(3, channel, 1, entry([field(20, 'a'), field(26, 'dir')])), frame(4, channel, 1)],
+    'for the reason of a cut': (channel) => [frame(3, channel, 1, u32(100)), frame(4, channel, 1)]
+  }
+  for (const [name, said] of Object.entries(words)) {
+    const guest = new ScriptedGuest()
+    const gone = new AbortController()
+    const reading = (async () => {
+      for await (const { content } of guest.link.get('/mnt', { follow: true, signal: gone.signal })) for await (const piece of content ?? []) t.ok(piece.length > 0)
+    })()
+    const channel = await guest.opened('get')
+    guest.send(...said(channel))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    gone.abort(new Error('the client went away'))
+    await t.rejects(reading, { message: 'the client went away' }, name)
+    t.equal(readField((await guest.seen((one) => one.type === 6)).payload, 1)?.toString(), 'cancel')
+    guest.link.close()
+  }
+})

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
 import { BIND_MS, DEFAULT_SLEEP_MS, REHEARSE_MS, WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
+import { isRefusal } from '../../../../plugins/instances/guest/guest-errors.ts'
 import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
@@ -138,6 +139,35 @@ t.test('a guest that does not read', async (t) => {
   const sessions = Array.from({ length: 150 }, () => guest.link.exec({ argv: [big] }))
   await endsWith(t, guest, /does not read/)
   for (const session of sessions) await t.rejects(session.result, { code: 'guest_gone' })
+})
+
+t.test('a guest that answers nothing is asked no more, and what it owes takes little memory', async (t) => {
+  const guest = new ScriptedGuest()
+  await guest.link.hello
+  const ask = async (count: number): Promise<number> => {
+    let refused = 0
+    for (let asked = 0; asked < count; asked++) {
+      const session = guest.link.exec({ argv: ['x'] })
+      session.cancel()
+      session.result.catch((error: unknown) => { if (isRefusal(error) && error.errno === 11) refused++ })
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return refused
+  }
+  await ask(256)
+  t.equal(await ask(5000), 5000)
+  t.ok(guest.frames.filter((one) => one.type === 2).length <= 256)
+  await t.rejects(guest.link.stat('/', { follow: true }), { code: 'guest_refused', errno: 11, message: /left 256 requests unanswered/ })
+  await t.rejects(guest.link.connect(80, { signal: new AbortController().signal }), { code: 'guest_refused', errno: 11 })
+  const stopping = guest.link.shutdown(0)
+  guest.send(frame(7, await guest.opened('shutdown'), 0))
+  await stopping
+  guest.send(frame(7, 1, 0, field(12, 0)))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  const served = guest.link.stat('/', { follow: true })
+  guest.send(frame(7, await guest.opened('stat'), 0, field(32, 0)))
+  t.match(await served, { exists: false }, 'what is answered makes room')
+  guest.link.close()
 })
 
 t.test('a stream that ends or fails', async (t) => {

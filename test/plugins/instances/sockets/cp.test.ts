@@ -5,15 +5,18 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { cpFromInstance, cpToInstance } from '@onkernel/hypeman/lib/cp'
 import t, { type Test } from 'tap'
+import { Type } from 'typebox'
 import { WebSocket } from 'ws'
+import { definePlugin, type Plugin } from '../../../../core/plugins/manifest.ts'
 import { contentFrames } from '../../../../plugins/instances/sockets/cp.ts'
 import type { GuestEntry } from '../../../../plugins/guest/contract.ts'
+import type { Leases } from '../../../../plugins/instances/life/leases.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import { until } from '../crash.ts'
 
-async function running (t: Test): Promise<TestApp> {
-  const app = await startApp(t, { listen: true })
+async function running (t: Test, plugins: readonly Plugin[] = []): Promise<TestApp> {
+  const app = await startApp(t, { listen: true, plugins })
   await app.make('web')
   await app.waitFor('web', 'Running')
   return app
@@ -172,4 +175,30 @@ t.test('a client that vanishes midway leaves no file', async (t) => {
   socket.terminate()
   await new Promise((resolve) => { setTimeout(resolve, 200) })
   t.same(app.host.vm.puts, [])
+})
+
+t.test('a copy that the guest never answers ends with its client, and keeps the instance awake no longer', async (t) => {
+  let reasons: Leases['reasons'] = () => []
+  const watcher = definePlugin({
+    manifest: { id: 'watcher', provides: [], requires: ['leases'], config: Type.Object({}, { additionalProperties: false }) },
+    create ({ leases }: { readonly leases: Leases }) {
+      reasons = leases.reasons
+      return {}
+    }
+  })
+  const app = await running(t, [watcher])
+  app.host.answersFiles = false
+  const { body: { id } } = await app.call('GET', '/instances/web')
+  const held = (): boolean => reasons(String(id)).includes('cp')
+  for (const direction of ['from', 'stat', 'to']) {
+    const socket = new WebSocket(`${app.app.address().replace('http', 'ws')}/instances/web/cp`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ direction, guest_path: '/mnt' }))
+    if (direction === 'to') socket.send('{"type":"end"}')
+    await until(held)
+    await new Promise((resolve) => { setTimeout(resolve, 100) })
+    socket.terminate()
+    await until(() => !held())
+  }
+  t.same(app.host.vm.cancelled, ['get /mnt', 'stat /mnt', 'put /mnt'])
 })
