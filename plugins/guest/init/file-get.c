@@ -81,6 +81,7 @@ static bool send_sizeless(struct walk *walk, int fd, struct stat *facts) {
 
 static bool send_file(struct walk *walk, int fd, struct stat *facts) {
   if (facts->st_size == 0) return send_sizeless(walk, fd, facts);
+  if (file_is_absurd(facts)) return send_trouble(walk, EFBIG);
   return send_facts(walk, facts, NULL, 0) && send_content(walk, fd, (uint64_t)facts->st_size);
 }
 

@@ -26,13 +26,19 @@ static const char *type_of(mode_t mode) {
   return S_ISLNK(mode) ? "symlink" : "other";
 }
 
+// Sizes below zero are those of a file system that some program in the guest serves.
+bool file_is_absurd(const struct stat *facts) {
+  return (uint64_t)facts->st_size >= SIZE_TOLD_MAX;
+}
+
 void write_facts(struct writer *writer, const struct stat *facts) {
   write_string(writer, TAG_TYPE, type_of(facts->st_mode));
   write_number(writer, TAG_MODE, facts->st_mode & 07777);
   write_number(writer, TAG_UID, facts->st_uid);
   write_number(writer, TAG_GID, facts->st_gid);
   write_number(writer, TAG_MTIME, facts->st_mtime < 0 ? 0 : (uint64_t)facts->st_mtime);
-  write_number(writer, TAG_SIZE, S_ISREG(facts->st_mode) ? (uint64_t)facts->st_size : 0);
+  uint64_t size = file_is_absurd(facts) ? SIZE_TOLD_MAX : (uint64_t)facts->st_size;
+  write_number(writer, TAG_SIZE, S_ISREG(facts->st_mode) ? size : 0);
 }
 
 void file_stat(const struct fields *request, struct writer *result) {

@@ -77,6 +77,14 @@ export class FieldReader {
     return Number(value)
   }
 
+  /** A file's size. Any user of a guest can make a sparse file that is larger than what a number can count; it has the largest that one can. */
+  size (tag: Tag): number | undefined {
+    const bytes = this.#fields.get(tag)
+    if (bytes === undefined) return undefined
+    if (bytes.length !== 8) throw new ProtocolViolation(`sent the size ${tag} in ${bytes.length} bytes`)
+    return Math.min(Number(bytes.readBigUInt64LE()), Number.MAX_SAFE_INTEGER)
+  }
+
   flag (tag: Tag): boolean | undefined {
     const value = this.number(tag)
     if (value !== undefined && value > 1) throw new ProtocolViolation(`sent ${value} where field ${tag} is 0 or 1`)

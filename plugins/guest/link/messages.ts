@@ -210,7 +210,7 @@ export function decodeFacts (fields: FieldReader): PathFacts {
     exists: fields.flag(Tag.exists) ?? true,
     type: oneOf(fields.text(Tag.type, MAX_SHORT_TEXT_BYTES), TYPES, 'file type'),
     mode,
-    sizeBytes: fields.number(Tag.size),
+    sizeBytes: fields.size(Tag.size),
     linkTarget: fields.text(Tag.linkTarget, MAX_PATH_BYTES),
     uid: fields.number(Tag.uid),
     gid: fields.number(Tag.gid),

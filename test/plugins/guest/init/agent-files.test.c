@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,23 @@ static void get_great(void) {
   check(answer.length[1] > (3 << 20) - STREAM_CREDIT && error_number() == 0, "and is filled up to its size");
 }
 
+// A file without blocks may have any size, which any user can give it.
+static void absurd_size(void) {
+  static char name[64], text[4096];
+  int fd = memfd_create("absurd", 0);
+  check(fd >= 0 && ftruncate(fd, (off_t)7 << 60) == 0, "a sparse file of 7 EiB");
+  snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)getpid(), fd);
+  uint32_t channel = client_open(&client, "stat", TAG_PATH, name, TAG_FOLLOW, 1L, 0);
+  client_answer(&client, channel, &answer, true, 5000);
+  check(answer.ended && fields_number(&answer.fields, TAG_SIZE, 0) == (1ULL << 53) - 1, "has the largest size that a host can count to");
+  answer_free(&answer);
+  channel = client_open(&client, "get", TAG_PATH, name, TAG_FOLLOW, 1L, 0);
+  client_answer(&client, channel, &answer, false, 5000);
+  describe(text, sizeof text);
+  check(strcmp(text, ":error:\n") == 0 && error_number() == 0, "and is an entry that cannot be read");
+  close(fd);
+}
+
 static void get_deep(void) {
   static char text[1 << 20];
   int here = open(folder, O_RDONLY | O_DIRECTORY);
@@ -220,6 +238,7 @@ int main(void) {
   put_interrupted();
   gets();
   get_great();
+  absurd_size();
   get_deep();
   stats();
   client_open(&client, "shutdown", TAG_GRACE_MS, 1000L, 0);

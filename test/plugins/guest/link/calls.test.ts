@@ -193,6 +193,18 @@ t.test('a command that is too large for a frame is refused on this side', async 
   guest.link.close()
 })
 
+t.test('a size that no host can count to is no fault: stat answers, and a command beside it goes on', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'] })
+  const channel = await guest.opened('exec')
+  const facts = guest.link.stat('/dev/shm/x', { follow: true })
+  guest.send(frame(7, await guest.opened('stat'), 0, Buffer.concat([field(32, 1), field(26, 'file'), field(21, 0o644), field(25, 7n * 2n ** 60n), field(22, 0xffff_ffff), field(24, 2n ** 64n - 1n)])))
+  t.match(await facts, { exists: true, type: 'file', sizeBytes: Number.MAX_SAFE_INTEGER, uid: 0xffff_ffff, mtime: -1 })
+  guest.send(frame(7, channel, 0, field(12, 3)))
+  t.same(await session.result, { exitCode: 3, signal: 0 })
+  guest.link.close()
+})
+
 t.test('exec carries input, both outputs and the result', async (t) => {
   const guest = new ScriptedGuest()
   const session = guest.link.exec({ argv: ['sort', '-r'], env: { L: 'C' }, cwd: '/w', user: '5:6', tty: { rows: 24, cols: 80 }, timeoutMs: 9 })

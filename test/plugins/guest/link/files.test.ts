@@ -111,6 +111,24 @@ t.test('a get whose guest fails midway ends with the guest\'s reason', async (t)
   guest.link.close()
 })
 
+t.test('a file too large to count fails by itself in a get, and a command beside it goes on', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'] })
+  const command = await guest.opened('exec')
+  const seen: unknown[] = []
+  const reading = (async () => { for await (const { path, type, error } of guest.link.get('/dev/shm', { follow: true })) seen.push([path, type ?? error]) })()
+  const channel = await guest.opened('get')
+  // As a guest of an older system has it, which goes on with the content: it has no end.
+  guest.send(frame(3, channel, 1, Buffer.concat([entry([field(20, ''), field(26, 'dir')]), entry([field(20, 'x'), field(26, 'file'), field(25, 7n * 2n ** 60n)], Buffer.alloc(1000))])))
+  await t.rejects(reading, { code: 'guest_refused', errno: 27 })
+  t.same(seen, [['', 'dir'], ['x', 'File too large']])
+  const control = await guest.seen((one) => one.type === 6)
+  t.same([control.channel, readField(control.payload, 1)?.toString()], [channel, 'cancel'])
+  guest.send(frame(7, command, 0, field(12, 3)))
+  t.same(await session.result, { exitCode: 3, signal: 0 })
+  guest.link.close()
+})
+
 t.test('a stat that is given up is cancelled, and settles without the guest\'s answer', async (t) => {
   const guest = new ScriptedGuest()
   const gone = new AbortController()
