@@ -25,8 +25,16 @@ export interface GuestService {
    * that the user, `env`, sets is changed; what an image sets is, since its paths may lead to files without the authority.
    */
   trustEnvironment (env: Readonly<Record<string, string>>, image: Readonly<Record<string, string>>): Readonly<Record<string, string>>
+  readonly messageSizes: MessageSizes
   /** Starts the conversation on a freshly opened stream. Never rejects for what the guest does: the link closes with a reason. */
   link (stream: Duplex): GuestLink
+}
+
+/** The bytes of the messages in which a guest is told a workload, or a command with all of its environment. One that has more than `most` is refused (errno 7). */
+export interface MessageSizes {
+  readonly most: number
+  workload (workload: Workload): number
+  command (spec: ExecSpec): number
 }
 
 /** `asleep`: the program is frozen, for a memory image. It stays so, also for a new link, until `wake` or `shutdown`. */
@@ -235,7 +243,7 @@ export interface GuestLink {
   /** The first HELLO; rejects with `GuestLoss` when the link ends before it. */
   readonly hello: Promise<GuestHello>
   /**
-   * Sends the workload. Resolves when the program has started; rejects with `GuestRefusal` when it could not. On the first link to
+   * Sends the workload. Resolves when the program has started; rejects with `GuestRefusal` when it could not, and then the guest ends, unless it is of an older system or was never asked. On the first link to
    * a VM it may be called before HELLO has come, which saves a round trip; on a later link (after a restart of the server) wait
    * for `hello` first: the guest may be in the middle of a frame, and once a workload was sent the link cannot ask again.
    */

@@ -5,6 +5,7 @@ import type { Logger } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import type { GuestService } from './contract.ts'
 import { StreamLink } from './link/link.ts'
+import { messageSizes } from './link/message-sizes.ts'
 import type { GuestConfig, Deps } from './manifest.ts'
 import { createSystems, type Systems } from './system/systems.ts'
 import { trustEnvironment } from './trust-environment.ts'
@@ -26,6 +27,7 @@ export function createGuestService (systems: Systems, log: Logger, config: Guest
     kernelHeaders: () => systems.headers.disk(),
     kernelHeadersDisk: (name) => systems.headers.path(name),
     trustEnvironment,
+    messageSizes,
     link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: durationMs(config.answerTimeout) })
   }
 }

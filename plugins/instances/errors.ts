@@ -25,6 +25,13 @@ export const InvalidWaitTimeout = field('invalid_timeout')
 export const NothingToRun = defineError('invalid_request', 'invalid', (image: string) =>
   `cmd: with those of image ${image}, where the request gives none, entrypoint and cmd are empty together, or begin with an empty word: there is no program to run`)
 
+/** More than a guest can be told, by what the request says alone or together with what the image brings. */
+export const ProgramTooLarge = defineError('invalid_request', 'invalid', (field: 'cmd' | 'env', image: string, { bytes, most }: { readonly bytes: number, readonly most: number }) =>
+  `${field}: entrypoint, cmd and env, with what image ${image} brings and paths of volumes, take ${bytes} bytes; at most ${most} fit into what a guest can be told`)
+
+export const UnusableImage = defineError('invalid_request', 'invalid', (image: string, entry: string) =>
+  `image: the configuration of image ${image} has in its ${entry} a NUL, which no program can be given`)
+
 export const ImageMissing = defineError('image_missing', 'wrong-state', (image: string) =>
   `the content of image ${image} is no longer on this host`)
 
@@ -132,7 +139,7 @@ export const CHANGE_ERRORS: Errors = [InvalidSnapshotPolicy, InvalidTtl, Invalid
 export const SHAPE_ERRORS: Errors = [InvalidSize, InvalidHotplugSize, InvalidOverlaySize, InvalidDiskIo, InvalidBandwidthDownload, InvalidBandwidthUpload, NothingToRun]
 
 /** A VM cannot be started. */
-export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun, PluginDisabled]
+export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun, ProgramTooLarge, UnusableImage, PluginDisabled]
 
 /** Memory cannot be captured, or cannot be used again. */
 export const MEMORY_ERRORS: Errors = [ImagingUnsupported, ImagingUnproven, GuestNotReady, WritableVolume, RestoreRefused, RestoreFailed, ImageMissingHere, ImageUsedUp, MemoryDamaged]

@@ -122,13 +122,18 @@ void program_run(struct agent *agent, const struct frame *frame) {
     refuse(agent, frame->channel, &failure);
     return;
   }
-  if (!rehearsal_is_over(agent, &failure) || !take_workload(agent, frame, &failure)) {
+  if (!rehearsal_is_over(agent, &failure)) {
     refuse(agent, frame->channel, &failure);
+    return;
+  }
+  agent->run_channel = frame->channel;
+  // The host has no other workload for this guest, so one that cannot be taken must not leave it waiting.
+  if (!take_workload(agent, frame, &failure)) {
+    give_up(agent, &failure);
     return;
   }
   agent->has_workload = true;
   agent->phase = PHASE_STARTING;
-  agent->run_channel = frame->channel;
   bool good = agent->platform->prepare(&agent->workload, &agent->cgroups, &failure);
   // Trust that was placed needs no memory any more.
   agent->workload.trust = NULL;

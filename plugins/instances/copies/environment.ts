@@ -13,7 +13,5 @@ export function withEnvironment (context: BaseContext, spec: InstanceSpec, env: 
   checkEnv('env', env)
   const found = requirePolicy(context, { spec }, 'env')
   const { values, variables } = found?.egress.divide(found.policy, env) ?? { values: {}, variables: env }
-  const merged = { ...spec.env, ...variables }
-  checkEnv('env (with that of the source)', merged)
-  return { ...spec, env: merged, ...(found === undefined || Object.keys(values).length === 0 ? {} : { egress: found.egress.rotate(found.policy, values) }) }
+  return { ...spec, env: { ...spec.env, ...variables }, ...(found === undefined || Object.keys(values).length === 0 ? {} : { egress: found.egress.rotate(found.policy, values) }) }
 }

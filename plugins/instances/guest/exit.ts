@@ -1,7 +1,11 @@
 // Says how a run ended, in words for people: by the guest's report, or by what else is known when there is no report.
 import { constants } from 'node:os'
 import type { ExitFacts } from '../model/record.ts'
-import type { ExitReport } from './report.ts'
+import type { GuestRefusal } from '../../guest/contract.ts'
+import { cleanLine, type ExitReport } from './report.ts'
+
+/** what a guest reports that could not get as far as a program */
+const BOOT_FAILED = 255
 
 // The words by which people know the signals; a signal that is not here is named as the kernel names it.
 const SIGNAL_WORDS: Readonly<Record<number, string>> = {
@@ -25,6 +29,11 @@ const SIGNAL_WORDS: Readonly<Record<number, string>> = {
 /** Exit code and message of a run that the guest has reported on. */
 export function exitOf (report: ExitReport): ExitFacts {
   return { exitCode: report.exitCode, exitMessage: messageOf(report) }
+}
+
+/** Exit code and message of a guest that did not take its workload: its program never ran, whatever the guest reports. */
+export function exitOfRefusal ({ message, exitCode = BOOT_FAILED }: GuestRefusal): ExitFacts {
+  return exitOf({ exitCode: exitCode === 0 ? BOOT_FAILED : exitCode, signal: 0, oom: false, error: cleanLine(message) })
 }
 
 /** Exit facts of a VM that ended without a report. */

@@ -1,7 +1,8 @@
 // The two ways in which a call to the guest can fail: the guest refused it, or the link broke.
+import type { GuestRefusal } from '../../guest/contract.ts'
 
 /** Whether the guest answered that it refuses the call. */
-export function isRefusal (error: unknown): error is Error & { readonly code: 'guest_refused', readonly errno?: number } {
+export function isRefusal (error: unknown): error is GuestRefusal {
   return error instanceof Error && 'code' in error && error.code === 'guest_refused'
 }
 

@@ -2,7 +2,7 @@
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { openSpan, withSpan } from '../../../core/tracing/span.ts'
-import type { GuestHello, GuestIdentity, GuestLink, Workload } from '../../guest/contract.ts'
+import type { GuestHello, GuestIdentity, GuestLink, GuestRefusal, Workload } from '../../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from '../errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
 import type { GuestSessionListener, GuestSessionOptions } from './session-options.ts'
@@ -16,6 +16,8 @@ import type { ProgramPhase } from '../model/state.ts'
 export class GuestSession {
   readonly vm: Vm
   program: ProgramPhase
+  /** why the guest did not take its workload, which ends the VM */
+  refusal: GuestRefusal | undefined
   /** whether the server has asked the VM to end */
   stopping = false
   /** how often the guest was put to sleep */
@@ -77,14 +79,10 @@ export class GuestSession {
   }
 
   /** whether the guest is asleep, or on its way there */
-  get isResting (): boolean {
-    return this.#resting
-  }
+  get isResting (): boolean { return this.#resting }
 
   /** what the guest was told to run */
-  get workload (): Workload {
-    return this.#options.workload
-  }
+  get workload (): Workload { return this.#options.workload }
 
   /** Sets the listener, which is called at once when the VM is gone already. */
   listen (listener: GuestSessionListener): void {
@@ -93,9 +91,7 @@ export class GuestSession {
   }
 
   /** The link, once the guest has answered on it. */
-  get link (): GuestLink | undefined {
-    return this.#ready ? this.#link : undefined
-  }
+  get link (): GuestLink | undefined { return this.#ready ? this.#link : undefined }
 
   /** The link; waits for it up to `timeoutMs`. `undefined` when it did not come up. */
   async awaitLink (timeoutMs: number, signal: AbortSignal): Promise<GuestLink | undefined> {
@@ -292,9 +288,14 @@ export class GuestSession {
 
   #run (link: GuestLink): void {
     this.#give(link).then(() => { this.#started() }, (error: unknown) => {
-      // A refusal reaches the caller through the report. After a broken link the next link tries again.
       const level = error instanceof BerthError ? 'info' : 'error'
       this.#options.log[level]({ err: error }, 'the guest did not start the program')
+      // After a broken link the next link tries again.
+      if (!isRefusal(error)) return
+      // There is no other workload. The guest ends by itself, but for one of an older system, which goes on waiting, and one that was never asked, since it is too much for a message.
+      this.refusal = error
+      this.#exited()
+      link.shutdown(0).catch(() => {})
     })
   }
 

@@ -16,7 +16,7 @@ import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/contract.ts'
 import { specOf } from '../validate/create.ts'
 import { makeVolumeOverlays } from '../volumes/files.ts'
-import { argvOf } from '../guest/workload.ts'
+import { requireWorkload } from '../guest/workload.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
 import { createFromSpare } from './create-from-spare.ts'
@@ -36,7 +36,7 @@ export async function create (context: Context, request: InstanceRequest, worker
   await requireAvailable(context, 'hypervisor', driverOf(context, { spec: wanted }))
   const asked = await resolveParts(context, wanted)
   const image = await context.images.require(request.image, context.settings.imageWaitMs)
-  argvOf(asked, image)
+  requireWorkload({ name: request.name, spec: asked }, image, context.guest)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
   const { instance, way } = await context.spares.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))

@@ -14,6 +14,7 @@ import { readImage, statePath, takeImage, type StoredImage } from '../memory-ima
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import { withKernelHeaders } from '../guest/kernel-headers.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
+import { requireWorkload } from '../guest/workload.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { connectParts, requireCapturable, specForCopy } from '../parts/all.ts'
@@ -98,6 +99,7 @@ export async function resolveFork (context: Context, plan: ForkPlan): Promise<Re
   if (withMemory) await requireProvenImaging(context, 'fork', plan)
   const image = await context.images.byDigest(imageDigest)
   if (image === undefined) throw ImageMissing(plan.image)
+  requireWorkload({ name: plan.name, spec }, image, context.guest)
   // The name under which the source knows the image: other names may stand for the same content by now.
   return { plan: { ...plan, spec }, image: { ...image, name: plan.image }, began }
 }

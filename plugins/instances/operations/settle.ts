@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
-import { exitOf, exitWithoutReport } from '../guest/exit.ts'
+import { exitOf, exitOfRefusal, exitWithoutReport } from '../guest/exit.ts'
 import { dropMemory } from '../memory-image/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
@@ -11,7 +11,7 @@ import { logOperation } from '../folder/operations-log.ts'
 import { disconnectParts } from '../parts/all.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 import type { ExitFacts, RecordPatch } from '../model/record.ts'
-import { cleanLine, readReport } from '../guest/report.ts'
+import { cleanLine, readReport, type ExitReport } from '../guest/report.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
 import { putBack } from '../memory-image/keep.ts'
@@ -50,13 +50,16 @@ async function putBackUnproven (context: Context, instance: LiveInstance, sessio
 
 async function endOf (instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<RecordPatch> {
   const { report, writtenAt } = await readReport(paths.report)
-  const exit: ExitFacts = report === undefined
-    ? exitWithoutReport(session.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
-    : exitOf(report)
+  const exit = session.refusal === undefined ? await exitBy(report, session, paths) : exitOfRefusal(session.refusal)
   const { life } = instance.record
   // So that a restart policy which is set later takes the stop into account.
   const stopped = session.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
   return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(session, paths)), instance.record.startedAt ?? 0) }
+}
+
+async function exitBy (report: ExitReport | undefined, session: GuestSession, paths: InstancePaths): Promise<ExitFacts> {
+  if (report !== undefined) return exitOf(report)
+  return exitWithoutReport(session.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
 }
 
 // Without a report: now; or, when the server did not see the end, the time of the last write of any kind.

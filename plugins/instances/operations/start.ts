@@ -13,7 +13,7 @@ import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import { startedState } from '../restart/policy.ts'
 import type { Asked, StartOverrides } from '../model/request.ts'
 import { requireState } from '../model/state.ts'
-import { argvOf } from '../guest/workload.ts'
+import { requireWorkload } from '../guest/workload.ts'
 import { requireUser } from '../users/require.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm } from './clone.ts'
@@ -30,7 +30,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
   if (image === undefined) throw ImageMissing(instance.record.image)
   await requireUser(context, instance)
   const record: InstanceRecord = { ...instance.record, spec: await withKernelHeaders(context, withOverrides(instance.record.spec, overrides)) }
-  argvOf(record.spec, image)
+  requireWorkload(record, image, context.guest)
   const undo = createUndo()
   try {
     await admitParts(context, record)

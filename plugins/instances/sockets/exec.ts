@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { deferred } from '../../../core/jobs/deferred.ts'
-import type { ExecSession, GuestLink } from '../../guest/contract.ts'
+import type { ExecSession, ExecSpec, GuestLink } from '../../guest/contract.ts'
 import { awaitAgent } from '../guest/agent.ts'
 import type { Context } from '../context.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
@@ -35,7 +35,7 @@ export async function serveExec (context: Context, instance: LiveInstance, socke
     const link = await awaitAgent(instance, (request.wait_for_agent ?? 0) * 1000 || DEFAULT_AGENT_WAIT_MS, messages.closed)
     if (messages.closed.aborted) return
     context.metrics.execStarted()
-    await new Exec(context, messages, request, open(link, instance, request)).run()
+    await new Exec(context, messages, request, open(context, link, instance, request)).run()
   } catch (error) {
     const known = error instanceof BerthError || isLoss(error) || isRefusal(error)
     if (!known) context.log.error({ err: error, instance: instance.id }, 'an exec session failed')
@@ -44,16 +44,20 @@ export async function serveExec (context: Context, instance: LiveInstance, socke
   }
 }
 
-function open (link: GuestLink, instance: LiveInstance, request: ExecRequest): ExecSession {
+/** @throws InvalidRequest when it is more than the guest can be told */
+function open ({ guest: { messageSizes } }: Context, link: GuestLink, instance: LiveInstance, request: ExecRequest): ExecSession {
   const { command, env, cwd, user, timeout } = request
-  return link.exec({
+  const spec: ExecSpec = {
     argv: command === undefined || command.length === 0 ? ['/bin/sh'] : command,
     env: { ...(request.tty === true ? { TERM: 'xterm' } : {}), ...instance.session?.workload.env, ...env },
     cwd: cwd ?? '/',
     ...(user === undefined || user === '' ? {} : { user }),
     ...(request.tty === true ? { tty: { rows: request.rows ?? 24, cols: request.cols ?? 80 } } : {}),
     ...(timeout === undefined || timeout === 0 ? {} : { timeoutMs: Math.ceil(timeout * 1000) })
-  })
+  }
+  const bytes = messageSizes.command(spec)
+  if (bytes > messageSizes.most) throw InvalidRequest(`command and env: with the environment of the instance they take ${bytes} bytes; at most ${messageSizes.most} fit into what a guest can be told`)
+  return link.exec(spec)
 }
 
 class Exec {

@@ -11,6 +11,7 @@ export interface GuestScript {
   readonly onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   readonly onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
   readonly answersFiles: boolean
+  readonly runRefusal: Error | undefined
   readonly files: ReadonlyMap<string, PathFacts>
   readonly entries: readonly GuestEntry[]
   step (step: ImagingStep, vm: ScriptedVm): Promise<void>
@@ -35,6 +36,7 @@ export function linkTo (stream: ScriptedStream, host: GuestScript): GuestLink {
     close: () => { close('closed') },
     hello: host.behaviour === 'boot-only' && vm.phase === 'waiting' && vm.workload === undefined ? new Promise<GuestHello>(() => {}) : Promise.resolve(hello(vm)),
     async run (workload) {
+      if (host.runRefusal !== undefined) throw host.runRefusal
       vm.workload = workload
       for (const mount of workload.mounts) vm.mounts.set(mount.device, mount)
       vm.phase = 'starting'

@@ -5,6 +5,7 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { Plugin } from '../../../core/plugins/manifest.ts'
 import type { ExecSpec, GuestEntry, GuestService, PathFacts } from '../../../plugins/guest/contract.ts'
+import { messageSizes } from '../../../plugins/guest/link/message-sizes.ts'
 import { trustEnvironment } from '../../../plugins/guest/trust-environment.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
 import { VERSION } from '../../hypervisor-fake/image.ts'
@@ -97,6 +98,7 @@ export class ScriptedHost implements Host<ScriptedVm> {
     kernelHeaders: async () => this.kernelHeaders,
     kernelHeadersDisk: (name) => `/headers/${name}`,
     trustEnvironment,
+    messageSizes,
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
       return linkTo(stream, this)
