@@ -1,4 +1,5 @@
 // Bytes waiting for their reader. Small pieces are merged, so that a guest cannot make many objects out of few bytes; and no piece keeps much more memory than it has.
+import { ownMemory } from '../../../core/library/own-memory.ts'
 
 const SMALL_BYTES = 1024
 const MERGED_BYTES = 16_384
@@ -36,13 +37,4 @@ export class ByteQueue {
     this.#pieces.push(ownMemory(this.#open.buffer.subarray(0, this.#open.length)))
     this.#open = undefined
   }
-}
-
-/** The piece, or a copy when most of the memory that it keeps alive is not its own: a socket gives 64 KiB at a time, whose rest may be read long before. */
-function ownMemory (piece: Buffer): Buffer {
-  if (piece.length * 2 >= piece.buffer.byteLength) return piece
-  // Not of the pool that small buffers share: a slice of that would keep its neighbours.
-  const copy = Buffer.allocUnsafeSlow(piece.length)
-  piece.copy(copy)
-  return copy
 }

@@ -1,5 +1,6 @@
 // The incoming side of a WebSocket as an async queue with back-pressure, and the outgoing side as awaitable sends.
 import type { RawData, WebSocket } from 'ws'
+import { ownMemory } from '../../../core/library/own-memory.ts'
 
 export interface Message { readonly data: Buffer, readonly binary: boolean }
 
@@ -122,7 +123,8 @@ export class MessageStream {
 
   #push (message: Message): void {
     if (this.#closing) return
-    this.#queue.push(message)
+    // One that nobody waits for may wait long, for a guest that takes no more.
+    this.#queue.push(this.#wake !== undefined && this.#queue.length === 0 ? message : { ...message, data: ownMemory(message.data) })
     this.#queuedBytes += message.data.length + MESSAGE_BYTES
     if (!this.#paused && this.#queuedBytes > PAUSE_ABOVE_BYTES) {
       this.#paused = true

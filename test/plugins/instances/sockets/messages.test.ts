@@ -3,10 +3,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { MessageStream } from '../../../../plugins/instances/sockets/messages.ts'
 import { until } from '../../../helpers/eventually.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 /** long beside the moments in which a busy host lets this process wait */
 const PING_MS = 250
@@ -69,4 +74,20 @@ t.test('a client that sends messages without content is held back by their numbe
   await until(() => socket.isPaused)
   for (let taken = 0; taken < count; taken++) if (await messages.next() === undefined) return t.fail('one is lost')
   t.notOk(socket.isPaused)
+})
+
+t.test('messages that wait keep no more memory than they have, though each came in a chunk of 64 KiB', async (t) => {
+  const { messages, socket } = await pair(t)
+  const held = async (): Promise<number> => {
+    for (let round = 0; round < 3; round++) {
+      collect()
+      await sleep(20)
+    }
+    return process.memoryUsage().arrayBuffers
+  }
+  const before = await held()
+  // As ws gives them: the rest of each chunk was for pings.
+  for (let count = 0; count < 1000; count++) socket.emit('message', Buffer.alloc(65_536, 1).subarray(0, 10), true)
+  t.ok(await held() - before < 4 * 2 ** 20)
+  for (let count = 0; count < 1000; count++) t.equal((await messages.next())?.data.length, 10)
 })
