@@ -44,6 +44,8 @@ export interface BuildProgress {
   pushing (): Promise<void>
   /** The registry has the complete image, which is being made ready for instances. When the server is killed from here on, its next start finds the build ready. */
   pushed (outcome: BuildOutcome): Promise<void>
+  /** Something of it could not be removed, and is there until `clean` is called. */
+  left (): void
 }
 
 export interface BuildOutcome {
@@ -73,8 +75,10 @@ export interface BuildRunner {
    * @throws build_failed with a sentence for people that ends with the failing step's last lines; the signal's reason when it was aborted
    */
   run (job: BuildJob, progress: BuildProgress, signal: AbortSignal): Promise<BuildOutcome>
-  /** Removes the VM and the disk of a build whose server was killed. The build's id is enough, since their names are derived from it. Idempotent. */
+  /** Removes the VM and the disk of a build that does not run any more. The build's id is enough, since their names are derived from it. Idempotent. */
   clean (buildId: string): Promise<void>
+  /** The ids of the builds of which a VM or a disk is on this host, whether they run or not. */
+  remains (): Promise<readonly string[]>
   /** Puts the image for builds into the registry when it is not there yet, so that the first build need not wait for it. */
   prepare (signal: AbortSignal): Promise<void>
 }

@@ -152,6 +152,8 @@ export interface InstanceWorkers {
   link (id: string, waitMs: number, signal: AbortSignal): Promise<GuestLink>
   /** Ends it at once and removes all of it; by id or name. Idempotent. */
   remove (ref: string): Promise<void>
+  /** The values that workers have of a tag, those included that an earlier server has left. */
+  tagged (tag: string): readonly string[]
 }
 
 /** Where an instance that is awake can be reached. */

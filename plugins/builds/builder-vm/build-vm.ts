@@ -16,6 +16,11 @@ import { registriesConf, type RegistriesView } from './registries.ts'
 /** Owner of the disks of builds. */
 export const OWNER = 'builds'
 
+/** The tag of their VMs, with the build's id. */
+export const TAG = 'berth.build'
+
+const PREFIX = 'build-'
+
 export interface VmDeps {
   readonly log: Logger
   readonly workers: InstanceWorkers
@@ -26,7 +31,12 @@ export interface VmDeps {
 
 /** The name of everything that a build leaves on this host. */
 export function nameOf (buildId: string): string {
-  return `build-${buildId}`
+  return `${PREFIX}${buildId}`
+}
+
+/** The build whose disk has this name, if it is one's. */
+export function buildOf (name: string): string | undefined {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : undefined
 }
 
 interface Start {
@@ -66,7 +76,7 @@ function requestOf (job: BuildJob, image: string): WorkerRequest {
     network: job.network.mode === 'isolated' ? 'none' : job.network.egress ?? 'direct',
     volumes: [{ volumeId: job.cacheVolumeId ?? name, mountPath: MOUNT }],
     volumeOwner: OWNER,
-    tags: { 'berth.build': job.id }
+    tags: { [TAG]: job.id }
   }
 }
 

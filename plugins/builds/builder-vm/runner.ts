@@ -14,7 +14,7 @@ import { baseDigest, checkBase, readBases, type BaseContext } from './base-check
 import type { BaseImages } from './base-images.ts'
 import { buildImage, pushImage, type Work } from './build-image.ts'
 import { createBuildLog } from './build-log.ts'
-import { nameOf, openDisk, OWNER, placeSecrets, serveRegistry, startVm, type VmDeps } from './build-vm.ts'
+import { buildOf, nameOf, openDisk, OWNER, placeSecrets, serveRegistry, startVm, TAG, type VmDeps } from './build-vm.ts'
 import { outputOf, putFile } from './guest-command.ts'
 import { DOCKERFILE, SOURCE } from './guest-paths.ts'
 import { cachesOf, grantOf, targetOf, type Caches } from './image-target.ts'
@@ -52,12 +52,16 @@ export function createBuildRunner (given: RunnerDeps): BuildRunner {
         signal.throwIfAborted()
         throw readable(error)
       } finally {
-        await takeBack(deps, job, undo)
+        await takeBack(deps, job, progress, undo)
       }
     },
     async clean (buildId) {
       await deps.workers.remove(nameOf(buildId))
       await deps.volumes.remove(nameOf(buildId), OWNER)
+    },
+    async remains () {
+      const disks = (await deps.volumes.ownedBy(OWNER)).map(buildOf).filter((id) => id !== undefined)
+      return [...new Set([...deps.workers.tagged(TAG), ...disks])]
     },
     async prepare (signal) {
       await deps.builderImage.ready(signal)
@@ -96,7 +100,7 @@ async function build (deps: Deps, job: BuildJob, progress: BuildProgress, undo: 
   if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal)
   await progress.pushed(outcome)
   // The VM's work is done, and other builds may be waiting for its memory.
-  await takeBack(deps, job, undo)
+  await takeBack(deps, job, progress, undo)
   await deps.images.require(outcome.imageRef, deps.imageTimeoutMs, signal)
   return outcome
 }
@@ -153,8 +157,10 @@ async function buildahVersion (link: GuestLink, image: string, versions: Map<str
   return version
 }
 
-async function takeBack ({ log }: RunnerDeps, { id }: BuildJob, undo: Undo): Promise<void> {
-  for (const error of await undo.run()) log.warn({ err: error, build: id }, 'something of a build could not be removed; its VM is tried again, and the rest by the next start of the server')
+async function takeBack ({ log }: RunnerDeps, { id }: BuildJob, progress: BuildProgress, undo: Undo): Promise<void> {
+  const failures = await undo.run()
+  for (const error of failures) log.warn({ err: error, build: id }, 'something of a build could not be removed; it is tried again')
+  if (failures.length > 0) progress.left()
 }
 
 function readable (error: unknown): unknown {

@@ -2,6 +2,7 @@
 import { openLog, type Context } from '../context.ts'
 import { LiveBuild } from '../live-build.ts'
 import type { BuildEnd, BuildRecord } from '../record.ts'
+import { cleanLater, cleanRemains } from './clean.ts'
 import { enqueue } from './enqueue.ts'
 import { finish } from './finish.ts'
 import { removeOutdated } from './retention.ts'
@@ -22,6 +23,7 @@ export async function recover (context: Context): Promise<void> {
       await repository.finish(record.id, { status: 'failed', error: 'its files were lost' }, context.clock())
     }
   }
+  await cleanRemains(context)
   await files.clearUploads()
   await removeOutdated(context)
   const all = await repository.all()
@@ -48,7 +50,8 @@ async function endOf (context: Context, build: LiveBuild, record: BuildRecord): 
     if (imageDigest !== null && await hasImage(context, build, record)) return { status: 'ready' }
     return { status: 'failed', error: await withLastLines(context, id, `the server was stopped while the build was ${status}`) }
   } catch (error) {
-    log.error({ err: error, build: id }, 'what a build of an earlier server has left could not be removed')
+    log.error({ err: error, build: id }, 'what a build of an earlier server has left could not be removed; it is tried again')
+    cleanLater(context, id)
     return { status: 'failed', error: `the server was stopped while the build was ${status}, and could not remove what was left of it` }
   }
 }

@@ -6,6 +6,7 @@ import { lastOutput } from '../events/log-reader.ts'
 import type { LiveBuild } from '../live-build.ts'
 import type { BuildEnd, BuildOrder } from '../record.ts'
 import type { BuildJob, BuildProgress } from '../run.ts'
+import { cleanLater } from './clean.ts'
 import { finish } from './finish.ts'
 
 /** lines of output in an error */
@@ -71,7 +72,8 @@ async function jobOf ({ files, secrets, builders, clock }: Context, { id, builde
   }
 }
 
-function progressOf ({ repository }: Context, { id, log }: LiveBuild): BuildProgress {
+function progressOf (context: Context, { id, log }: LiveBuild): BuildProgress {
+  const { repository } = context
   return {
     log: (line) => { log.line(line) },
     instance: async (instanceId) => { await repository.setInstance(id, instanceId) },
@@ -79,7 +81,8 @@ function progressOf ({ repository }: Context, { id, log }: LiveBuild): BuildProg
       await repository.setPushing(id)
       log.status('pushing')
     },
-    pushed: async (outcome) => { await repository.setOutcome(id, outcome) }
+    pushed: async (outcome) => { await repository.setOutcome(id, outcome) },
+    left: () => { cleanLater(context, id) }
   }
 }
 

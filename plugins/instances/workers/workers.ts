@@ -41,7 +41,9 @@ export function createWorkers (context: Context): InstanceWorkers {
       await locks.hold(found.id, async () => {
         if (!found.deleted) await metrics.timed('delete', async () => { await remove(context, found, 0) })
       })
-    }
+    },
+
+    tagged: (tag) => instances.all().filter(isWorker).map(({ record }) => record.spec.tags[tag]).filter((value) => value !== undefined)
   }
 }
 

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { buildApp, type App } from '../../../core/app.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import type { BuildRunner } from '../../../plugins/builds/run.ts'
 import type { ImageService } from '../../../plugins/images/contract.ts'
 import { ADMIN_KEY, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 import { tar } from '../../helpers/tar.ts'
@@ -41,6 +42,8 @@ export interface BuildsApp {
 export interface StartOptions {
   readonly dataDir?: string
   readonly runner?: ScriptedRunner
+  /** who does the builds in its place */
+  readonly builds?: BuildRunner
   readonly config?: Record<string, unknown>
   readonly listen?: boolean
   readonly requireImage?: ImageService['require']
@@ -58,7 +61,7 @@ export async function startBuilds (t: Test, options: StartOptions = {}): Promise
     environment: {},
     builtIns: noBuiltIns,
     folder: dataDir,
-    plugins: hostPlugins(runner, options.requireImage),
+    plugins: hostPlugins(options.builds ?? runner, options.requireImage),
     logStream: { write: (line) => { lines.push(JSON.parse(line)) } }
   })
   t.teardown(async () => { await app.stop() })

@@ -1,11 +1,59 @@
 // What becomes of builders and builds when the database goes away in the middle.
 import t from 'tap'
 import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
+import { createBuildRunner, type RunnerDeps } from '../../../plugins/builds/builder-vm/runner.ts'
 import { BuildFiles } from '../../../plugins/builds/files.ts'
 import { BuildRepository } from '../../../plugins/builds/repository.ts'
+import type { WorkerRequest } from '../../../plugins/instances/contract.ts'
 import { VolumeFiles } from '../../../plugins/volumes/files.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
 import { SOURCE, startBuilds, until, type BuildsApp } from './app.ts'
+
+/** Stands in for the VMs and disks of a host, which real builds leave. No VM of it ever answers, so each build fails. */
+class Host {
+  readonly vms = new Map<string, string>()
+  readonly disks = new Set<string>()
+  /** the names that cannot be removed, the next time */
+  readonly stuck = new Set<string>()
+
+  /** The real runner, on this host. */
+  runner (): ReturnType<typeof createBuildRunner> {
+    return createBuildRunner(having<RunnerDeps>({
+      log: { warn: () => {} },
+      builderImage: { ready: async () => 'localhost/berth/builder:1' },
+      workers: {
+        create: async ({ name, tags }: WorkerRequest) => {
+          this.vms.set(name, tags['berth.build'] ?? '')
+          return { id: name }
+        },
+        link: async () => { throw new Error('no VM answers here') },
+        remove: async (name: string) => {
+          this.#fails(`VM ${name}`)
+          this.vms.delete(name)
+        },
+        tagged: () => [...this.vms.values()].filter((id) => id !== '')
+      },
+      volumes: {
+        create: async ({ id }: { id: string }) => { this.disks.add(id) },
+        remove: async (id: string) => {
+          if (this.vms.has(id)) throw new Error(`${id} is attached`)
+          this.#fails(`disk ${id}`)
+          this.disks.delete(id)
+        },
+        ownedBy: async () => [...this.disks]
+      }
+    }))
+  }
+
+  #fails (name: string): void {
+    if (this.stuck.delete(name)) throw Object.assign(new Error('Connection lost'), { fatal: true })
+  }
+}
+
+/** What has these parts, and no others. */
+function having<Of extends object> (parts: { readonly [Key in keyof Of]?: unknown }): Of {
+  return Object.assign(Object.create(null), parts)
+}
 
 const statusOf = async ({ call }: BuildsApp): Promise<unknown> => (await call('GET', '/builders/b1')).body['status']
 
@@ -129,4 +177,36 @@ t.test('a build whose folder could not be moved, and whose row could not be remo
   t.ok((await app.post({ source: SOURCE })).status >= 500)
   await until(async () => (await app.call('GET', '/builds')).text === '[]')
   await until(async () => (await app.files()).join() === 'uploading')
+})
+
+for (const what of ['VM', 'disk']) {
+  t.test(`the ${what} of a build that cannot be removed as the build ends is removed later`, async (t) => {
+    const host = new Host()
+    const app = await startBuilds(t, { builds: host.runner() })
+    const real = host.vms.set.bind(host.vms)
+    host.vms.set = (name, id) => {
+      host.stuck.add(`${what} ${name}`)
+      return real(name, id)
+    }
+    await app.become(await app.build(), 'failed')
+    await until(async () => host.vms.size === 0 && host.disks.size === 0)
+    t.equal(host.stuck.size, 0, 'it did fail')
+  })
+}
+
+t.test('VMs and disks of builds that are over, or that no row names, go as the server starts, and no others', async (t) => {
+  const first = await startBuilds(t)
+  first.runner.onRun = (run) => { run.finish() }
+  const id = await first.build()
+  await first.become(id, 'ready')
+  await first.app.stop()
+  const host = new Host()
+  for (const build of [id, 'forgotten']) host.disks.add(`build-${build}`)
+  host.disks.add('cache-b1')
+  for (const build of [id, 'cached']) host.vms.set(`build-${build}`, build)
+  host.vms.set('web', '')
+  host.stuck.add(`VM build-${id}`)
+  await startBuilds(t, { dataDir: first.dataDir, builds: host.runner() })
+  await until(async () => host.vms.size === 1 && host.disks.size === 1)
+  t.same([...host.vms.keys(), ...host.disks], ['web', 'cache-b1'])
 })

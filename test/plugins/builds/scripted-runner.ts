@@ -63,6 +63,8 @@ export class ScriptedRunner implements BuildRunner {
     await this.onClean(buildId)
   }
 
+  async remains (): Promise<readonly string[]> { return [] }
+
   async prepare (): Promise<void> {}
 
   /** The build, once it is under way. */

@@ -17,6 +17,8 @@ t.test('it is an instance like any other, which runs the given program and nothi
   t.same(app.host.vm.workload?.argv, ['/bin/builder', '--wait'])
   t.match(app.host.vm.workload, { agent: true })
   t.notOk(app.host.vm.workload?.network)
+  t.same(app.workers.tagged('build'), ['1'])
+  t.same(app.workers.tagged('other'), [])
   await t.rejects(app.workers.create(request()), { code: 'name_conflict' })
   await t.rejects(app.workers.create(request({ name: 'b', image: 'missing' })), { code: 'invalid_request' })
   await t.rejects(app.workers.create(request({ name: 'b', network: 'direct' })), { code: 'plugin_disabled' })
