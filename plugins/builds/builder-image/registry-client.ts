@@ -20,6 +20,8 @@ export interface Blob {
 export interface RegistryClient {
   /** Its tags; none when there is no such repository. */
   tags (repository: string): Promise<readonly string[]>
+  /** Whether it has any, without reading all of them. */
+  hasTags (repository: string): Promise<boolean>
   /** A manifest, and what kind it is. */
   manifest (repository: string, tag: string): Promise<{ readonly mediaType: string, readonly text: string }>
   /** Mounts a blob of another repository. No content is sent. */
@@ -34,16 +36,26 @@ interface Answer { readonly status: number, readonly location: string | undefine
 const TagList = Type.Object({ tags: Type.Optional(Type.Union([Type.Null(), Type.Array(Type.String())])) })
 const MANIFEST_TYPES = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json'
 
-const MAX_ANSWER_BYTES = 2 ** 20
+/** that of manifests is docker-registry's own */
+const MAX_ANSWER_BYTES = 4 * 2 ** 20
+/** A cache has a tag for each of its layers, and docker-registry gives them all at once: this is room for almost a million. */
+const MAX_TAGS_BYTES = 64 * 2 ** 20
+/** of a list of tags, until its first */
+const FIRST_TAG_BYTES = 4096
 
 export function createRegistryClient (channel: RegistryChannel, signal: AbortSignal): RegistryClient {
-  const ask = async (method: string, path: string, headers: OutgoingHttpHeaders = {}, body?: Readable): Promise<Answer> => await send(channel, { method, path, headers, body, signal })
+  const ask = async (method: string, path: string, headers: OutgoingHttpHeaders = {}, body?: Readable): Promise<Answer> => await send(channel, { method, path, headers, body, signal, limit: { bytes: MAX_ANSWER_BYTES } })
+  const askForTags = async (repository: string, limit: Limit): Promise<Answer> => await send(channel, { method: 'GET', path: `/v2/${repository}/tags/list`, headers: {}, body: undefined, signal, limit })
   return {
     async tags (repository) {
-      const answer = await ask('GET', `/v2/${repository}/tags/list`)
+      const answer = await askForTags(repository, { bytes: MAX_TAGS_BYTES })
       if (answer.status === 404) return []
       const list: unknown = JSON.parse(expect(answer, 200, 'a question for tags').text)
       return Value.Check(TagList, list) ? list.tags ?? [] : []
+    },
+    async hasTags (repository) {
+      const answer = await askForTags(repository, { bytes: FIRST_TAG_BYTES, isEnough: true })
+      return answer.status !== 404 && /"tags":\s*\[\s*"/.test(expect(answer, 200, 'a question for tags').text)
     },
     async manifest (repository, tag) {
       const answer = expect(await ask('GET', `/v2/${repository}/manifests/${tag}`, { accept: MANIFEST_TYPES }), 200, 'a question for a manifest')
@@ -87,9 +99,12 @@ function expect (answer: Answer, status: number, what: string): Answer {
   return answer
 }
 
-interface Question { readonly method: string, readonly path: string, readonly headers: OutgoingHttpHeaders, readonly body: Readable | undefined, readonly signal: AbortSignal }
+interface Question { readonly method: string, readonly path: string, readonly headers: OutgoingHttpHeaders, readonly body: Readable | undefined, readonly signal: AbortSignal, readonly limit: Limit }
 
-async function send (channel: RegistryChannel, { method, path, headers, body, signal }: Question): Promise<Answer> {
+/** How much of an answer is read: an error beyond it, unless its beginning is enough. */
+interface Limit { readonly bytes: number, readonly isEnough?: boolean }
+
+async function send (channel: RegistryChannel, { method, path, headers, body, signal, limit }: Question): Promise<Answer> {
   // one connection per request, which the answer ends
   const [near, far] = duplexPair()
   channel.serve(far)
@@ -102,20 +117,22 @@ async function send (channel: RegistryChannel, { method, path, headers, body, si
     const sent = body === undefined ? Promise.resolve(asking.end()) : pipeline(body, asking)
     // An early answer, before everything is sent, gives the reason.
     const answer = await Promise.race([answered, sent.then(async () => await answered)])
-    const text = await read(answer)
+    const text = await read(answer, limit)
     return { status: answer.statusCode ?? 0, location: answer.headers.location, type: answer.headers['content-type'], text }
   } finally {
     near.destroy()
   }
 }
 
-async function read (answer: IncomingMessage): Promise<string> {
+async function read (answer: IncomingMessage, limit: Limit): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of answer) {
     bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) break
     chunks.push(chunk)
+    if (bytes <= limit.bytes) continue
+    if (limit.isEnough === true) break
+    throw new Error(`the built-in registry gave an answer of more than ${limit.bytes} bytes`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

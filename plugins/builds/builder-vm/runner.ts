@@ -97,7 +97,7 @@ async function build (deps: Deps, job: BuildJob, progress: BuildProgress, undo: 
   await progress.pushing()
   const digest = await pushImage(work, deps.events, host, target)
   const outcome: BuildOutcome = { imageRef: `localhost/${target.repository}:${target.tag}`, digest, provenance }
-  if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal)
+  if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal, (line) => log.note(line))
   await progress.pushed(outcome)
   // The VM's work is done, and other builds may be waiting for its memory.
   await takeBack(deps, job, progress, undo)
@@ -115,7 +115,7 @@ async function buildInGuest (deps: RunnerDeps, work: Work, { dockerfile, channel
   await putFile(link, STEP_RUNTIME, stepRuntime(trust?.beforeCreate), 0o755)
   const client = createRegistryClient(channel, signal)
   let cacheFrom: string | undefined
-  for (const repository of caches.read) cacheFrom ??= (await client.tags(repository)).length > 0 ? repository : undefined
+  for (const repository of caches.read) cacheFrom ??= await client.hasTags(repository) ? repository : undefined
   await buildImage(work, {
     job,
     dockerfile,
