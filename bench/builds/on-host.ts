@@ -41,7 +41,7 @@ export async function prepareHost (commands: HostCommands, folder: string, serve
           const env = { TMPDIR: '/var/lib/containers/berth/tmp', HOME: '/root', REGISTRY_AUTH_FILE: '/root/auth.json' }
           await commands.run('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', ENTER, 'sh', root, disk, ...argv], { env })
         }
-        const plan = { job: { buildArgs: {}, noCache: false }, dockerfile: `/var/lib/containers/${SOURCE}/Dockerfile`, secrets: new Map(), hasBases: false, volumes: [], runtime: 'crun' }
+        const plan = { job: { buildArgs: {}, noCache: false, readsRegistry: true }, dockerfile: `/var/lib/containers/${SOURCE}/Dockerfile`, secrets: new Map(), hasBases: false, volumes: [], runtime: 'crun' }
         // On a host with both versions of control groups the other kind of isolation refuses to work; in the VM it is the slower one.
         await inside(buildArguments(plan).map((argument) => argument === '--isolation=oci' ? '--isolation=chroot' : argument))
         await inside(pushArguments(`${host}/bench/host:run${run}`))

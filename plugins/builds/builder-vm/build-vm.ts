@@ -101,7 +101,8 @@ export async function openDisk (link: GuestLink, { job, log, note }: Opening, un
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
   await outputOf(link, ['mount', '--bind', MOUNT, DISK], signal)
   if (job.cacheVolumeId !== undefined) {
-    const why = await openCacheDisk(link, signal)
+    // With a required digest, images are taken from the disk as they were checked, without a question to their registry; see `buildArguments` for the others.
+    const why = await openCacheDisk(link, job.readsRegistry || job.baseImageDigest === undefined, signal)
     if (why !== undefined) note(why)
     undo.add(async () => {
       try {

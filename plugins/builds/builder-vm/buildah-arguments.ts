@@ -3,7 +3,7 @@ import type { BuildJob } from '../run.ts'
 import { BUILT, DIGEST_FILE, SOURCE, TEMPORARY } from './guest-paths.ts'
 
 export interface BuildPlan {
-  readonly job: Pick<BuildJob, 'buildArgs' | 'target' | 'noCache'>
+  readonly job: Pick<BuildJob, 'buildArgs' | 'target' | 'noCache' | 'readsRegistry' | 'cacheVolumeId'>
   /** in the guest */
   readonly dockerfile: string
   /** path in the guest by id */
@@ -30,8 +30,7 @@ export function buildArguments (plan: BuildPlan): string[] {
     // The VM isolates the whole build. A step gets the VM's network.
     '--isolation=oci', '--network=host',
     `--runtime=${runtime}`,
-    // An older copy on a builder's disk is used when the registry does not answer.
-    `--pull=${hasBases ? 'false' : 'true'}`,
+    `--pull=${hasBases ? 'false' : pullPolicy(job)}`,
     `--file=${dockerfile}`, `--tag=${BUILT}`,
     ...Object.entries(job.buildArgs).map(([name, value]) => `--build-arg=${name}=${value}`),
     ...job.target === undefined ? [] : [`--target=${job.target}`],
@@ -42,6 +41,11 @@ export function buildArguments (plan: BuildPlan): string[] {
     ...cacheTo === undefined ? [] : [`--cache-to=${cacheTo}`],
     SOURCE
   ]
+}
+
+/** A builder's disk may have private images of others' builds: whoever may not read those must not get them from there. Others use an older copy when the registry does not answer. */
+function pullPolicy ({ readsRegistry, cacheVolumeId }: BuildPlan['job']): string {
+  return readsRegistry || cacheVolumeId === undefined ? 'true' : 'always'
 }
 
 /** @param to `host:port/repository:tag` */

@@ -1,5 +1,6 @@
 // What buildah is told of registries, and where its store keeps an image.
 import t from 'tap'
+import { buildArguments } from '../../../../plugins/builds/builder-vm/buildah-arguments.ts'
 import { fullNames } from '../../../../plugins/builds/builder-vm/image-records.ts'
 import { cachesOf, grantOf, targetOf } from '../../../../plugins/builds/builder-vm/image-target.ts'
 import { registriesConf } from '../../../../plugins/builds/builder-vm/registries.ts'
@@ -43,4 +44,14 @@ t.test('a build may write its own image and cache and nothing else, and reads no
   t.same(cachesOf({ ...job, writesGlobalCache: true }), { read: ['cache/team', 'cache/global/node'], write: 'cache/team', share: 'cache/global/node' })
   t.same(cachesOf({ globalCacheKey: 'node', writesGlobalCache: true }), { read: ['cache/global/node'], write: 'cache/global/node', share: undefined })
   t.same(cachesOf({ globalCacheKey: 'node', writesGlobalCache: false }), { read: ['cache/global/node'], write: undefined, share: undefined })
+})
+
+t.test('a build that may not read the registry takes no base image from a builder\'s disk: another key\'s build may have left it there', async (t) => {
+  const plan = { dockerfile: '/d', secrets: new Map<string, string>(), hasBases: false, volumes: [], runtime: '/r' }
+  const pull = (job: { readonly readsRegistry: boolean, readonly cacheVolumeId?: string }, hasBases = false): string | undefined =>
+    buildArguments({ ...plan, hasBases, job: { buildArgs: {}, noCache: false, ...job } }).find((each) => each.startsWith('--pull'))
+  t.equal(pull({ readsRegistry: false, cacheVolumeId: 'cache-1' }), '--pull=always')
+  t.equal(pull({ readsRegistry: true, cacheVolumeId: 'cache-1' }), '--pull=true')
+  t.equal(pull({ readsRegistry: false }), '--pull=true', 'its disk has nothing of others')
+  t.equal(pull({ readsRegistry: false, cacheVolumeId: 'cache-1' }, true), '--pull=false', 'the images are those that were checked')
 })
