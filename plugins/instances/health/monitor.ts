@@ -21,7 +21,11 @@ export function watchHealth (context: Context, instance: LiveInstance): void {
   if (!isOn) return instance.setHealth(check === undefined ? undefined : unknownHealth(instance.health))
   const monitor = { session, check, stop: new AbortController() }
   context.monitors.set(instance.id, monitor)
-  observe(context, instance, monitor).catch((error: unknown) => { context.log.error({ err: error, instance: instance.id }, 'the health of an instance is not checked any more') })
+  observe(context, instance, monitor).catch((error: unknown) => {
+    context.log.error({ err: error, instance: instance.id }, 'the health of an instance is not checked any more')
+    // So that the next change of its state or check begins anew.
+    if (context.monitors.get(instance.id) === monitor) context.monitors.delete(instance.id)
+  })
 }
 
 async function observe (context: Context, instance: LiveInstance, { session, check, stop: { signal } }: Monitor): Promise<void> {
@@ -39,7 +43,11 @@ async function observe (context: Context, instance: LiveInstance, { session, che
         instance.setHealth(probed(instance.health ?? unknownHealth(undefined, 'starting'), check, error, performance.now() < graceUntil, Date.now()))
       }
     }
-    if (instance.health?.status === 'unhealthy') await giveUp(context, instance, session, signal)
+    if (instance.health?.status === 'unhealthy') {
+      await giveUp(context, instance, session, signal).catch((error: unknown) => {
+        context.log.error({ err: error, instance: instance.id }, 'an unhealthy instance could not be left to its restart policy; it is tried again after the next probe')
+      })
+    }
     await pause(check.intervalMs, signal)
   }
 }

@@ -6,6 +6,7 @@ import { hostClock, momentIn, msUntil } from '../life/moment.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { start } from '../operations/start.ts'
 import { endVm } from '../operations/stop.ts'
+import { doLater } from '../parts/later.ts'
 import { pathsIn } from '../context.ts'
 import { judge, NO_RESTARTS, type RestartState } from './policy.ts'
 
@@ -30,16 +31,27 @@ export function watchRestart (context: Context, instance: LiveInstance): void {
 
 /** At the start of the server. */
 export function adoptRestart (context: Context, instance: LiveInstance): void {
-  const { restart } = instance.record.life
-  if (instance.session !== undefined && (restart?.blocked === 'manual_stop' || restart?.failed === true)) {
-    return inBackground(context, instance, async () => {
-      await instance.session?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
-      if (context.closing.signal.aborted) return
-      await logOperation(pathsIn(context, instance.id).operations, 'start of the server: ends the VM, as an earlier server was about to', context.log)
-      await endVm(instance, context.settings.stopGraceMs)
-    })
-  }
+  if (isToEnd(instance)) return inBackground(context, instance, async () => { await decide(context, instance) })
   watchRestart(context, instance)
+}
+
+/** Whether it has a VM that somebody was about to end, under the lock that the caller holds. */
+function isToEnd ({ session, record: { life: { restart } } }: LiveInstance): boolean {
+  return session !== undefined && (restart?.blocked === 'manual_stop' || restart?.failed === true)
+}
+
+/** Goes on with whatever is stored. Needs the lock. */
+async function decide (context: Context, instance: LiveInstance): Promise<void> {
+  if (isToEnd(instance)) return await finishEnd(context, instance)
+  if (instance.state === 'Stopped') return await plan(context, instance)
+  watchRestart(context, instance)
+}
+
+async function finishEnd (context: Context, instance: LiveInstance): Promise<void> {
+  await instance.session?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+  if (context.closing.signal.aborted) return
+  await logOperation(pathsIn(context, instance.id).operations, 'restart: ends the VM, as was begun before', context.log)
+  await endVm(instance, context.settings.stopGraceMs)
 }
 
 /** Ends the VM of an instance whose health check has failed; its policy starts it again. The lock of the instance is held. */
@@ -90,9 +102,11 @@ async function save (instance: LiveInstance, change: Partial<RestartState>): Pro
 
 const keyOf = ({ id }: LiveInstance): string => `restart ${id}`
 
-/** Does the work with the lock held, unless the instance is deleted or the server ends. */
+/** Does the work with the lock held, unless the instance is deleted or the server ends. When it fails, as it does while the database is away, it is decided anew what to do, until that is done. */
 function inBackground (context: Context, instance: LiveInstance, work: () => Promise<void>): void {
-  context.locks.hold(instance.id, async () => {
-    if (!instance.deleted && !context.closing.signal.aborted) await work()
-  }).catch((error: unknown) => { context.log.error({ err: error, instance: instance.id }, 'the restarts of an instance could not be supervised') })
+  const isOver = (): boolean => instance.deleted || context.closing.signal.aborted
+  context.locks.hold(instance.id, async () => { if (!isOver()) await work() }).catch((error: unknown) => {
+    context.log.error({ err: error, instance: instance.id }, 'the restarts of an instance could not be supervised; it is tried again')
+    doLater(context, 'restart', instance.id, async () => { if (!isOver()) await decide(context, instance) })
+  })
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
+import { startAway } from './away.ts'
 import { until } from './crash.ts'
 import { ScriptedHost } from './scripted.ts'
 
@@ -68,6 +69,22 @@ t.test('an unhealthy instance is started again by its policy', async (t) => {
   app.probe.exitCode = 0
   await has(app, 'healthy')
   t.match(await app.call('GET', '/instances/web'), { body: { state: 'Running', restart_status: { last_reason: 'health_check_failed', blocked_reason: null } } })
+})
+
+t.test('a database that is away as a program becomes unhealthy does not keep it from being started again', async (t) => {
+  const host = new ScriptedHost()
+  let exitCode = 0
+  host.onExec = (session) => { session.end({ exitCode, signal: 0 }) }
+  const app = await startAway(t, { host })
+  await app.make('web', { health_check: check(), restart_policy: { policy: 'on_failure', backoff: '1s' } })
+  await app.waitFor('web', 'Running')
+  await has(app, 'healthy')
+  app.go('not done')
+  exitCode = 1
+  await until(async () => host.vms.length > 1)
+  exitCode = 0
+  await has(app, 'healthy')
+  t.match(await app.call('GET', '/instances/web'), { body: { state: 'Running', restart_status: { last_reason: 'health_check_failed' } } })
 })
 
 t.test('a probe that never ends has failed at its time, and a check can be taken away', async (t) => {

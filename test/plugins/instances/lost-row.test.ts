@@ -1,38 +1,11 @@
 // Rows of what is no instance: a create whose row was stored or not as the database went away, or a delete that was cut off. Its name is free again without a restart.
 import { join } from 'node:path'
-import type { Knex } from 'knex'
-import t, { type Test } from 'tap'
-import { Type } from 'typebox'
-import { definePlugin } from '../../../core/plugins/manifest.ts'
+import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { startApp, temporaryData, type TestApp } from './app.ts'
+import { startApp, temporaryData } from './app.ts'
+import { startAway } from './away.ts'
 import { openDatabase } from './database.ts'
 import { ScriptedHost } from './scripted.ts'
-
-/** What becomes of each of the next transactions; those after the last one are done. */
-type Fate = 'done' | 'answer lost' | 'not done'
-
-async function startAway (t: Test): Promise<TestApp & { go (...fates: Fate[]): void }> {
-  let fates: Fate[] = []
-  const gone = (): Error => Object.assign(new Error('Connection lost'), { fatal: true })
-  const watching = definePlugin({
-    manifest: { id: 'watching', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
-    create: ({ database }) => {
-      const real: Knex['transaction'] = database.transaction.bind(database)
-      Object.defineProperty(database, 'transaction', {
-        value: async (...args: Parameters<Knex['transaction']>) => {
-          const fate = fates.shift()
-          if (fate === 'not done') throw gone()
-          const result: unknown = await real(...args)
-          if (fate === 'answer lost') throw gone()
-          return result
-        }
-      })
-      return {}
-    }
-  })
-  return { ...await startApp(t, { plugins: [watching] }), go (...next) { fates = next } }
-}
 
 const BODY = { name: 'web', image: 'test', overlay_size: '32MB' }
 

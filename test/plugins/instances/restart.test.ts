@@ -1,6 +1,7 @@
 // Instances that are started again when their program has ended by itself.
 import t, { type Test } from 'tap'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
+import { startAway } from './away.ts'
 import { startWithCopies } from './copies-app.ts'
 import { copyOfData, crashAt, until } from './crash.ts'
 import { chosen, crashPoints } from './crash-points.ts'
@@ -151,6 +152,27 @@ t.test('standby is no end, and a fork has the policy and none of the history', a
   await app.call('POST', '/instances/web/restore')
   await again(app, 1)
   t.match(await statusOf(app), { attempts: 2 })
+})
+
+t.test('a database that is away as a VM ends does not keep its instance from being started again', async (t) => {
+  const app = await startAway(t)
+  await app.make('web', policy())
+  await app.waitFor('web', 'Running')
+  app.go('not done', 'not done')
+  await again(app, 1)
+  t.match(await statusOf(app), { attempts: 1, next_attempt_at: null, blocked_reason: null })
+})
+
+t.test('a database that is away as an attempt is due does not keep an instance from being started again', async (t) => {
+  const app = await startAway(t)
+  await app.make('web', policy())
+  await app.waitFor('web', 'Running')
+  await app.host.vm.exit({ exitCode: 1 })
+  await until(async () => (await statusOf(app))['next_attempt_at'] !== null)
+  app.go('not done')
+  await until(async () => app.host.vms.length > 1)
+  await runs(app)
+  t.match(await statusOf(app), { attempts: 1, next_attempt_at: null, blocked_reason: null })
 })
 
 for (const step of ['launch', 'launched'] as const) {
