@@ -46,6 +46,8 @@ export interface ImageService {
   /** Keeps the content of a digest on disk for as long as the holder names it; deleting the tag does not remove it. Idempotent. */
   hold (digest: string, holder: string): Promise<void>
   release (digest: string, holder: string): Promise<void>
+  /** Releases what others than these hold, of all whose name begins with the kind and a colon: for the start of whoever names them, when a server that was killed may have left some. */
+  retain (kind: string, holders: ReadonlySet<string>): Promise<void>
 }
 
 /** How skopeo accesses a repository. */

@@ -240,6 +240,13 @@ export class ImagesRepository {
     await this.#knex(HOLDERS).where({ content_id: this.#key(digest), holder }).delete()
   }
 
+  /** What holders of a kind (`kind:id`) hold on this host. */
+  async heldBy (kind: string): Promise<ReadonlyArray<{ readonly digest: string, readonly holder: string }>> {
+    const rows: ReadonlyArray<{ readonly digest: string, readonly holder: string }> = await this.#knex(HOLDERS).join(CONTENTS, `${CONTENTS}.id`, `${HOLDERS}.content_id`)
+      .where(`${CONTENTS}.host_id`, this.#hostId).where(`${HOLDERS}.holder`, 'like', `${kind}:%`).select(`${CONTENTS}.digest`, `${HOLDERS}.holder`)
+    return rows
+  }
+
   /** Notes the layers of a content that was pulled before layers were kept. */
   async addLayers (digest: string, layers: Layers): Promise<void> {
     await inTransaction(this.#knex, async (trx) => {

@@ -185,6 +185,10 @@ export class Images implements ImageService, ImageSources {
     await this.#deps.contents.collect([digest])
   }
 
+  async retain (kind: string, holders: ReadonlySet<string>): Promise<void> {
+    for (const { digest, holder } of await this.#deps.repository.heldBy(kind)) if (!holders.has(holder)) await this.release(digest, holder)
+  }
+
   async locate (written: string): Promise<LocatedImage> {
     const image = await this.get(written)
     const { repository } = this.#deps

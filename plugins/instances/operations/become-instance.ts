@@ -1,5 +1,6 @@
 // Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks. Then the VM goes on, and its guest is told what it is now.
 import { BerthError } from '../../../core/errors/define.ts'
+import { createUndo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { liveInstance, type Context } from '../context.ts'
 import { NameTaken } from '../errors.ts'
@@ -13,6 +14,7 @@ import { lift, mediate } from '../parts/policy.ts'
 import { claimRoom, disclaimRoom } from '../parts/room.ts'
 import type { Spare } from '../spares/contract.ts'
 import { converse, type Conversation } from './launch.ts'
+import { releaseImage } from './release-image.ts'
 import type { Steps } from './steps.ts'
 
 /** The instance that a spare VM is to become. */
@@ -89,9 +91,11 @@ async function letGo (context: Context, spare: Spare, record: InstanceRecord, { 
     steps.note('image held')
     await instance.save({ status: 'active', handle: spare.vm.handle, startedAt, ...life === undefined ? {} : { life } })
   } catch (error) {
-    await end(context, spare, record)
-    session.release()
-    await context.images.release(image.digest, imageHolder(record.id))
+    const undo = createUndo()
+    undo.add(async () => { await releaseImage(context, image.digest, record.id) })
+    undo.add(() => { session.release() })
+    undo.add(async () => { await end(context, spare, record) })
+    for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a step of a failed create or fork could not be taken back')
     throw error
   }
   steps.note('stored')

@@ -25,6 +25,7 @@ import { converse, driverOf, requireAvailable } from './launch.ts'
 import { lifeOf } from '../life/begin.ts'
 import { watchLife } from '../life/watch.ts'
 import type { Creation, Made } from './made.ts'
+import { releaseImage } from './release-image.ts'
 import { createSteps } from './steps.ts'
 
 /**
@@ -73,7 +74,7 @@ async function build (context: Context, { name, spec, caller, image, shape, step
   const record = await insert(context, { name, spec, image, purpose: 'running' }, undo)
   steps.note('row')
   const paths = pathsIn(context, record.id)
-  undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
+  undo.add(async () => { await releaseImage(context, image.digest, record.id) })
   undo.add(async () => { await removeFiles(paths) })
   const turn = await context.starts.turn(caller)
   undo.add(() => { turn.end() })

@@ -29,6 +29,7 @@ import { copyResting, own, targetIn, type CopyTarget } from './copy-instance.ts'
 import { copyRunning } from './copy-running.ts'
 import { allDone, insert } from './insert.ts'
 import { converse, driverOf, launch, vmSpecOf } from './launch.ts'
+import { releaseImage } from './release-image.ts'
 import { memoryFor } from '../memory-image/base.ts'
 import { sharesMemory } from '../memory-image/sharing.ts'
 import { settleImage } from '../memory-image/sync.ts'
@@ -115,7 +116,7 @@ export async function gatherFork (context: Context, { plan, image, began }: Reso
     if (turn !== undefined) undo.add(() => { turn.end() })
     const paths = pathsIn(context, record.id)
     const identity = identityOf(context, record)
-    undo.add(async () => { await context.images.release(imageDigest, imageHolder(record.id)) })
+    undo.add(async () => { await releaseImage(context, imageDigest, record.id) })
     undo.add(async () => { await removeFiles(paths) })
     await makeFolder(paths)
     await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])

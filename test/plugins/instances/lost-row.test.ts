@@ -2,9 +2,11 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
+import { InvalidRequest } from '../../../core/errors/common.ts'
 import { startApp, temporaryData } from './app.ts'
 import { startAway } from './away.ts'
 import { openDatabase } from './database.ts'
+import { startWithTemplates } from './templates-app.ts'
 import { ScriptedHost } from './scripted.ts'
 
 const BODY = { name: 'web', image: 'test', overlay_size: '32MB' }
@@ -43,4 +45,55 @@ t.test('what is left of an instance and cannot be removed as the server starts i
   t.same(await database('instances_instances').where({ id }).select('status'), [{ status: 'deleting' }])
   await database.raw('drop trigger kept')
   await eventually('its name is free', async () => (await call('POST', '/instances', BODY)).status === 201, { limitMs: 30_000 })
+})
+
+/** The next release of an image fails. */
+function failRelease (host: ScriptedHost): void {
+  const { images: { release } } = host
+  host.images.release = async () => {
+    host.images.release = release
+    throw new Error('no release today')
+  }
+}
+
+t.test('the image of a create or a fork that failed is released later, when that fails as well', async (t) => {
+  const { call, host, make, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  host.launchError = new Error('no VM today')
+  failRelease(host)
+  t.equal((await call('POST', '/instances', { ...BODY, name: 'other' })).status, 500)
+  await eventually('the image of the create is released', () => host.held.size === 1, { limitMs: 20_000 })
+  await call('POST', '/instances/web/stop')
+  failRelease(host)
+  t.equal((await call('POST', '/instances/web/fork', { name: 'copy', target_state: 'Running' })).status, 500)
+  await eventually('the image of the fork is released', () => host.held.size === 1, { limitMs: 20_000 })
+})
+
+t.test('the image of a spare VM that could not become an instance is released later, and its create fails with what kept it', async (t) => {
+  const app = await startAway(t, {}, startWithTemplates)
+  const { call, host } = app
+  await app.make('first')
+  await eventually('a spare VM', () => host.vms.length > 2, { limitMs: 20_000 })
+  await eventually('it is idle', () => host.vm.state.status === 'paused', { limitMs: 20_000 })
+  const { images: { hold } } = host
+  host.images.hold = async (digest, holder) => {
+    await hold(digest, holder)
+    throw InvalidRequest('the hold was done, and its answer lost')
+  }
+  failRelease(host)
+  t.match(await call('POST', '/instances', BODY), { status: 400, body: { message: /its answer lost/ } })
+  await eventually('its image is released', () => host.held.size === 1, { limitMs: 20_000 })
+})
+
+t.test('an image that nobody holds any more, as the server was killed before its release, is released by the next start', async (t) => {
+  const dataDir = join(await temporaryData(t), 'data')
+  const host = new ScriptedHost()
+  const before = await startApp(t, { dataDir, host })
+  const id = await before.make('web')
+  await before.app.stop()
+  host.held.add('instance:gone')
+  host.held.add('snapshot:one')
+  await startApp(t, { dataDir, host })
+  t.same([...host.held].sort(), [`instance:${id}`, 'snapshot:one'])
 })

@@ -90,7 +90,8 @@ export class ScriptedHost implements Host<ScriptedVm> {
     requirePlatform: (platform) => { if (platform !== 'linux/amd64') throw InvalidRequest(`platform: not ${platform}`) },
     byDigest: async (digest) => digest === this.image.digest ? this.image : undefined,
     hold: async (_digest, holder) => { this.held.add(holder) },
-    release: async (_digest, holder) => { this.held.delete(holder) }
+    release: async (_digest, holder) => { this.held.delete(holder) },
+    retain: async (kind, holders) => { for (const holder of [...this.held]) if (holder.startsWith(`${kind}:`) && !holders.has(holder)) this.held.delete(holder) }
   }
 
   readonly guest: GuestService = {
