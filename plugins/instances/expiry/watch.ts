@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, rebased } from '../life/moment.ts'
 import { remove } from '../operations/delete.ts'
+import { storeLater } from '../operations/store-later.ts'
 import { msToLive } from './expiry.ts'
 
 const RETRY_MS = 10_000
@@ -25,7 +26,11 @@ export async function adoptExpiry (context: Context, instance: LiveInstance): Pr
   const { life } = instance.record
   if (life.expiry !== undefined) {
     const expiry = rebased(life.expiry, hostClock)
-    if (expiry !== life.expiry) await instance.save({ life: { ...life, expiry } })
+    const failure = expiry === life.expiry ? undefined : await instance.saveFact({ life: { ...life, expiry } })
+    if (failure !== undefined) {
+      context.log.error({ err: failure, instance: instance.id }, 'an expiry could not be stored for this boot of the host yet; it is tried again')
+      storeLater(context, instance)
+    }
   }
   watchExpiry(context, instance)
 }

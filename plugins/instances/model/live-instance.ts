@@ -17,6 +17,8 @@ export type InstanceListener = (instance: LiveInstance) => void
 
 export class LiveInstance {
   #record: InstanceRecord
+  /** the record as its row has it */
+  #stored: InstanceRecord
   #session: GuestSession | undefined
   /** why nothing can be known about the instance */
   #problem: string | undefined
@@ -42,6 +44,7 @@ export class LiveInstance {
    */
   constructor (record: InstanceRecord, repository: InstanceRepository, address: () => NetworkAddress | undefined, moved: (instance: LiveInstance, from: InstanceState) => void) {
     this.#record = record
+    this.#stored = record
     this.#repository = repository
     this.#address = address
     this.#moved = moved
@@ -56,6 +59,8 @@ export class LiveInstance {
   get state (): InstanceState { return this.#derived.state }
   get health (): Health | undefined { return this.#health }
   get deleted (): boolean { return this.#deleted }
+  /** false: memory has what the row has not */
+  get isStored (): boolean { return this.#record === this.#stored }
 
   get view (): InstanceView {
     this.#view ??= viewOf(this.#record, this.#derived, this.#address(), this.#health)
@@ -74,23 +79,40 @@ export class LiveInstance {
     this.refresh()
   }
 
+  /** Stores a change that is so whether it can be stored or not: in memory it holds, and the next change stores it, too. Returns the error when it could not be stored. */
+  async saveFact (patch: RecordPatch): Promise<unknown> {
+    const failure = await this.#writeFact(patch)
+    this.refresh()
+    return failure
+  }
+
   /** Stores a change that comes with another VM, or with none: nobody sees one without the other. Returns the error when the change could not be stored. */
   async replaceSession (session: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
-    let failure: unknown
-    try {
-      await this.#write(patch)
-    } catch (error) {
-      // A VM that has ended, or has begun to run, cannot be taken back.
-      failure = error
-      this.#record = { ...this.#record, ...patch }
-    }
+    // A VM that has ended, or has begun to run, cannot be taken back.
+    const failure = await this.#writeFact(patch)
     this.setSession(session)
     return failure
   }
 
-  async #write (patch: RecordPatch): Promise<void> {
+  async #writeFact (patch: RecordPatch): Promise<unknown> {
+    let failure: unknown
+    // Before the next change is based on it.
+    await this.#write(patch, (error) => {
+      failure = error
+      this.#patch(patch)
+    })
+    return failure
+  }
+
+  /** @param failed absent: it is the caller's affair */
+  async #write (patch: RecordPatch, failed: (error: unknown) => void = (error) => { throw error }): Promise<void> {
     const write = this.#writes.then(async () => {
-      this.#record = await this.#store(patch)
+      try {
+        this.#record = await this.#store(patch)
+        this.#stored = this.#record
+      } catch (error) {
+        failed(error)
+      }
     })
     this.#writes = write.then(() => {}, () => {})
     await write
@@ -120,8 +142,13 @@ export class LiveInstance {
 
   /** Applies a change that could not be stored. It holds until the next start of the server, which finds the same facts again. */
   patchInMemory (patch: RecordPatch): void {
-    this.#record = { ...this.#record, ...patch }
+    this.#patch(patch)
     this.refresh()
+  }
+
+  /** With the phase that it begins: what is stored later began now. */
+  #patch (patch: RecordPatch): void {
+    this.#record = { ...this.#record, ...withPhase(this.#record, patch, hostClock) }
   }
 
   setSession (session: GuestSession | undefined): void {

@@ -3,6 +3,7 @@ import { pathsIn, type Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { settle } from './settle.ts'
+import { storeLater } from './store-later.ts'
 
 /** From here on the instance's state follows this VM. */
 export function attach (context: Context, instance: LiveInstance, session: GuestSession): void {
@@ -10,8 +11,10 @@ export function attach (context: Context, instance: LiveInstance, session: Guest
   const noteStart = (): void => {
     if (session.program !== 'started' || instance.record.runningAt !== null) return
     // Stored so that a later server knows it at once, without asking the guest. When this is lost, that server has to ask.
-    instance.save({ runningAt: Date.now() }).catch((error: unknown) => {
-      context.log.warn({ err: error, instance: instance.id }, 'the start of a program could not be stored')
+    void instance.saveFact({ runningAt: Date.now() }).then((failure) => {
+      if (failure === undefined) return
+      context.log.warn({ err: failure, instance: instance.id }, 'the start of a program could not be stored yet; it is tried again')
+      storeLater(context, instance)
     })
   }
   session.listen({

@@ -30,6 +30,7 @@ import { allDone } from './insert.ts'
 import { memoryFor } from '../memory-image/base.ts'
 import { keepImage, noteProblem, proveImage, putBack } from '../memory-image/keep.ts'
 import { converse, vmSpecOf } from './launch.ts'
+import { storeLater } from './store-later.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function restore (context: Context, instance: LiveInstance): Promise<void> {
@@ -50,7 +51,10 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   })
   const session = converse(context, record, { image, vm, origin: 'restored', newMachine: stored.newMachine })
   const failure = await instance.replaceSession(session, restoredPatch(instance.record, vm.handle))
-  if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
+  if (failure !== undefined) {
+    context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored yet; it is tried again')
+    storeLater(context, instance)
+  }
   attach(context, instance, session)
   const restored = performance.now()
   const isKept = await isThere(paths.kept.whole)

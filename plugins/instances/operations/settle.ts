@@ -15,18 +15,18 @@ import { cleanLine, readReport, type ExitReport } from '../guest/report.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
 import { putBack } from '../memory-image/keep.ts'
+import { storeLater } from './store-later.ts'
 
-/** Never rejects: what cannot be read or stored is logged, and the next start of the server finds it again. */
+/** Never rejects: what cannot be stored is stored later; what cannot be read is logged, and the next start of the server finds it again. */
 export async function settle (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<void> {
   const disconnected = disconnectParts(context, instance.record)
   try {
     if (await putBackUnproven(context, instance, session, paths)) return
     const patch = await endOf(instance, session, paths)
-    try {
-      await instance.save(patch)
-    } catch (error) {
-      context.log.error({ err: error, instance: instance.id }, 'the end of a VM could not be stored')
-      instance.patchInMemory(patch)
+    const failure = await instance.saveFact(patch)
+    if (failure !== undefined) {
+      context.log.error({ err: failure, instance: instance.id }, 'the end of a VM could not be stored yet; it is tried again')
+      storeLater(context, instance)
     }
     await dropPending(context, instance)
     // Only now: after a crash before this, the next start finds the VM ended and comes here again.

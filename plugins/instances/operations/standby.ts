@@ -20,6 +20,7 @@ import { requireState } from '../model/state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from '../memory-image/sync.ts'
 import { requireNoWorker } from '../workers/worker-memory.ts'
+import { storeLater } from './store-later.ts'
 
 const GUEST_WAIT_MS = 5000
 
@@ -79,7 +80,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   settleImage(context, instance)
 }
 
-/** For an instance whose VM has gone: disconnects it and notes its standby. The standby holds even when it cannot be stored: the next start of the server finds the image. */
+/** For an instance whose VM has gone: disconnects it and notes its standby. The standby holds even when it cannot be stored yet: the next start of the server finds the image. */
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   await Promise.all([noteStandby(context, instance, standbyAt), disconnectPartsBehind(context, instance.record)])
 }
@@ -88,7 +89,9 @@ async function noteStandby (context: Context, instance: LiveInstance, standbyAt:
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
   const failure = await instance.replaceSession(undefined, patch)
-  if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
+  if (failure === undefined) return
+  context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored yet; it is tried again')
+  storeLater(context, instance)
 }
 
 /** @throws ImagingUnsupported when no memory image can be made of its VM */

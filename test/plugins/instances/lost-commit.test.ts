@@ -5,7 +5,10 @@ import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
 import { manifest } from '../../../plugins/instances/manifest.ts'
 import type { InstanceRecord } from '../../../plugins/instances/model/record.ts'
 import { createRepository, type InstanceRepository } from '../../../plugins/instances/model/repository.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
+import { startAway } from './away.ts'
+import { openDatabase } from './database.ts'
 
 const RECORD: InstanceRecord = {
   id: 'a', hostId: 'host-a', name: 'name-a', status: 'creating', version: 1, createdAt: 1_780_000_000_123, image: 'docker.io/library/a:latest', imageDigest: 'sha256:x',
@@ -51,4 +54,26 @@ eachDatabase(t, 'a row that is ahead of what is known is read again, and later c
   t.match(await repository.onHost('host-a'), [{ startedAt: null, stoppedAt: 8 }], 'what failed is not there')
   await repository.remove('a')
   await t.rejects(instance.save({ stoppedAt: 9 }), { code: 'internal_error' }, 'a row that is gone stays gone')
+})
+
+t.test('the start of a program and the end of a VM that cannot be stored, as the database is away, are stored later', async (t) => {
+  const { call, dataDir, go, host, make, waitFor } = await startAway(t)
+  const database = await openDatabase(dataDir)
+  t.teardown(async () => { await database.destroy() })
+  const row = async (id: string): Promise<Record<string, unknown>> => Object(await database('instances_instances').where({ id }).first())
+  go('done', 'done', 'not done')
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  t.equal((await row(id))['running_at'], null)
+  await eventually('the start is stored', async () => (await row(id))['running_at'] !== null, { limitMs: 20_000 })
+  t.match(await call('GET', '/instances/web'), { body: { state: 'Running', current_phase: 'running' } })
+  go('not done')
+  await host.vm.exit({ exitCode: 3 })
+  t.match(await waitFor('web', 'Stopped'), { body: { state: 'Stopped' } })
+  t.match(await call('GET', '/instances/web'), { body: { exit_code: 3, current_phase: 'stopped' } })
+  t.not((await row(id))['handle'], null)
+  await eventually('the end is stored', async () => (await row(id))['handle'] === null, { limitMs: 20_000 })
+  const { version } = await row(id)
+  await call('PATCH', '/instances/web', { ttl: '1h' })
+  t.equal((await row(id))['version'], Number(version) + 1, 'and once')
 })
