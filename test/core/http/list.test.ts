@@ -4,7 +4,7 @@ import { answerPage, listQuery, matchesTags, paginate, TagsQuery, wantedPage, ty
 import { startTestHttp } from '../../helpers/http.ts'
 
 const WEIGHTS = ['c', 'a', 'e', 'b', 'd']
-const ITEMS = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, weight: WEIGHTS.indexOf(id), tags: { kind: id < 'd' ? 'early' : 'late' } }))
+const ITEMS = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, weight: WEIGHTS.indexOf(id), tags: { kind: id < 'd' ? 'early' : 'late', ...id === 'b' ? { 1: 'x' } : {} } }))
 
 t.test('a list is given whole, or page by page along its links', async (t) => {
   const { send } = await startTestHttp(t, (app) => {
@@ -30,6 +30,9 @@ t.test('a list is given whole, or page by page along its links', async (t) => {
   }
   t.same(pages, [['a', 'b'], ['c']], 'the filter holds on every page')
 
+  t.same(ids(await send({ url: '/things?tags[1]=x' })), ['b'], 'a key that is a number')
+  t.same(ids(await send({ url: '/things?tags%5B1%5D=x&tags[kind]=early' })), ['b'])
+  for (const key of ['0', '', '__proto__', '%5F_proto__', 'constructor']) t.same(ids(await send({ url: `/things?tags[${key}]=x` })), [], `nothing has the tag ${key}`)
   t.same(ids(await send({ url: '/things?after=c' })), ['d', 'e'])
   t.same(ids(await send({ url: '/things?after=e&limit=5' })), [])
   t.equal((await send({ url: '/things?limit=5' })).headers['link'], undefined, 'the last page has no link')

@@ -102,6 +102,7 @@ t.test('a body that cannot be read is refused as such', async (t) => {
 t.test('query and path values get their types, and only there', async (t) => {
   const { send } = await server(t)
   t.same((await send({ url: '/things?limit=5&flag=false&ids=a&tags[team.x]=b&tags[env]=' })).json(), { limit: 5, sort: 'created_at', flag: false, ids: ['a'], tags: { 'team.x': 'b', env: '' } })
+  t.same((await send({ url: '/things?ids=a&ids=b' })).json(), { limit: 1000, sort: 'created_at', ids: ['a', 'b'] }, 'a list is its parameter, repeated')
   t.same((await send({ url: '/things?ids=a&ids=b' })).json(), { limit: 1000, sort: 'created_at', ids: ['a', 'b'] })
   t.same((await send({ url: '/numbers/12' })).json(), { n: 12 })
   const table = [

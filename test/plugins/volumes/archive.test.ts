@@ -62,7 +62,7 @@ t.test('an archive that needs more than asked for is refused, and one that needs
   const app = await startWithVolumes(t)
   const big = entry({ path: 'big', content: Buffer.alloc(0), sizeBytes: 2 ** 30 + 1 })
   t.match(await app.upload(gzipSync(big)), { status: 400, body: { code: 'archive_too_large', message: /does not fit into 1 GB/ } })
-  t.match(await app.upload(gzipSync(tar([])), 'name=empty&size_gb=4'), { status: 201, body: { size_gb: 1 } })
+  t.match(await app.upload(gzipSync(tar([])), 'name=empty&size_gb=4&tags[7]=b'), { status: 201, body: { size_gb: 1, tags: { 7: 'b' } } })
 })
 
 const good = { name: 'x', size_gb: '1' }
@@ -76,6 +76,8 @@ const queries: readonly [query: Record<string, string>, message: RegExp][] = [
   [{ ...good, size_gb: '99999' }, /size_gb: must be at most/],
   [{ ...good, id: '../x' }, /id/],
   [{ ...good, 'tags[a*]': 'b' }, /tags/],
+  [{ ...good, 'tags[]': 'b' }, /tags/],
+  [{ ...good, 'tags[__proto__]': 'b' }, /tags/],
   [{ ...good, other: 'x' }, /other/]
 ]
 
