@@ -13,6 +13,14 @@ export const Tags = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string', maxLength: 256, pattern: TAG_TEXT, rule: `must be a string of at most 256 characters and ${TAG_RULE}` }
 })
 
+/**
+ * An object with any keys, whose values have one shape. Not `Type.Record`: that is a pattern of keys, `^.*$`, which a key with a line break does not match, so that nobody would look at its value.
+ * Its keys are for the caller to check.
+ */
+export function mapOf<T extends TSchema> (schema: T, options: { readonly description?: string, readonly minProperties?: number } = {}): TUnsafe<Record<string, Static<T>>> {
+  return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema, ...options })
+}
+
 /** UTC with milliseconds, ISO 8601 */
 export const Timestamp = Type.String({ format: 'date-time' })
 

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
-import { namedSchema, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
+import { mapOf, namedSchema, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import type { CopyKind } from '../instances/contract.ts'
 import { COMPRESSION_STATES } from './record.ts'
 
@@ -67,7 +67,7 @@ export const ForkSnapshot = Type.Object({
   name: ResourceName,
   ...target,
   tags: Type.Optional(Type.Unsafe<Record<string, string>>({ ...Tags, description: 'In place of those that the source had' })),
-  env: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 131_071, pattern: '^[^\\u0000]*$' }), { description: 'As of POST /instances/{id}/fork' }))
+  env: Type.Optional(mapOf(Type.String({ maxLength: 131_071, pattern: '^[^\\u0000]*$' }), { description: 'As of POST /instances/{id}/fork' }))
 }, { ...closed, $id: 'ForkSnapshot' })
 
 export const RestoreSnapshot = Type.Object(target, { ...closed, $id: 'RestoreSnapshot' })

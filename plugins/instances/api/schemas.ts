@@ -1,7 +1,7 @@
 // The shapes of requests and answers about instances. Rules that a shape cannot say are in validate/.
 import { Type, type Static } from 'typebox'
 import { listQuery, NameQuery, TagsQuery } from '../../../core/http/list.ts'
-import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../../core/http/schemas.ts'
+import { mapOf, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../../core/http/schemas.ts'
 import { HypervisorName } from '../../../core/library/hypervisor-name.ts'
 import type { InstanceState } from '../contract.ts'
 import { AutoStandbySchema } from '../auto-standby/schemas.ts'
@@ -25,7 +25,7 @@ const Argv = Type.Array(Text, { maxItems: 4096 })
 const SizeText = (description: string) => Type.String({ minLength: 1, maxLength: 32, description })
 
 /** Environment names are checked in validate/env.ts, which can name the bad one. */
-const Env = Type.Record(Type.String(), Text, { description: 'Environment variables, as the guest sees them' })
+const Env = mapOf(Text, { description: 'Environment variables, as the guest sees them' })
 
 export const SnapshotCompression = Type.Object({
   enabled: Type.Boolean(),
@@ -94,7 +94,7 @@ export const CreateInstance = Type.Object({
   cmd: Type.Optional(Argv),
   entrypoint: Type.Optional(Argv),
   env: Type.Optional(Env),
-  credentials: Type.Optional(Type.Record(Type.String(), Credential)),
+  credentials: Type.Optional(mapOf(Credential)),
   devices: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 191 }), { maxItems: 64 })),
   gpu: Type.Optional(Type.Object({ profile: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) }, closed)),
   disk_io_bps: Type.Optional(SizeText('Rate such as 100MB/s')),
@@ -126,7 +126,7 @@ export const StartInstance = Type.Object({
 export type StartInstance = Static<typeof StartInstance>
 
 export const UpdateInstance = Type.Object({
-  env: Type.Optional(Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
+  env: Type.Optional(mapOf(Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
   health_check: Type.Optional(HealthCheckSchema),
@@ -143,7 +143,7 @@ export type StandbyInstance = Static<typeof StandbyInstance>
 
 export const TARGET_STATES = ['Stopped', 'Standby', 'Running'] as const satisfies readonly InstanceState[]
 
-const CopyEnv = Type.Record(Type.String(), Text, { description: 'In place of the source\'s variables of these names, and beside its others: values of credentials hold for the copy from its first moment, other variables for every program that starts in it. One that goes on from memory keeps what it has' })
+const CopyEnv = mapOf(Text, { description: 'In place of the source\'s variables of these names, and beside its others: values of credentials hold for the copy from its first moment, other variables for every program that starts in it. One that goes on from memory keeps what it has' })
 
 export const ForkInstance = Type.Object({
   name: ResourceName,
@@ -249,7 +249,7 @@ export type EgressLog = Static<typeof EgressLog>
 export const EgressTrial = Type.Object({
   url: Type.String({ minLength: 1, maxLength: 2000, description: 'What a guest would ask for', examples: ['https://api.example.com/v1/models'] }),
   mode: Type.Optional(oneOf(MEDIATED_MODES, { description: 'all when absent' })),
-  credentials: Type.Optional(Type.Record(Type.String(), Credential, { description: 'As in a create; no value is needed' }))
+  credentials: Type.Optional(mapOf(Credential, { description: 'As in a create; no value is needed' }))
 }, { ...closed, $id: 'EgressTrial' })
 export type EgressTrial = Static<typeof EgressTrial>
 

@@ -2,7 +2,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import { oneOf } from '../../../core/http/schemas.ts'
+import { mapOf, oneOf } from '../../../core/http/schemas.ts'
 import { checkEnv } from '../validate/env.ts'
 
 const closed = { additionalProperties: false } as const
@@ -14,7 +14,7 @@ const Id = Type.Integer({ minimum: 0, maximum: 4_294_967_294 })
 export const ExecRequest = Type.Object({
   command: Type.Optional(Type.Array(Text, { maxItems: 4096 })),
   tty: Type.Optional(Type.Boolean()),
-  env: Type.Optional(Type.Record(Type.String(), Text)),
+  env: Type.Optional(mapOf(Text)),
   cwd: Type.Optional(GuestPath),
   user: Type.Optional(Type.String({ maxLength: 128 })),
   timeout: Type.Optional(Type.Number({ minimum: 0, maximum: 31_536_000 })),

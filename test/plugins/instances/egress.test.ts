@@ -33,6 +33,17 @@ t.test('the paths of the authority replace what an image says, and not what its 
   t.match(host.vm.workload?.env, { SSL_CERT_FILE: GUEST_BUNDLE, CURL_CA_BUNDLE: '/own.pem' })
 })
 
+t.test('a credential is of its shape whatever its name is', async (t) => {
+  const { call } = await start(t)
+  for (const name of ['A\n', 'A\u2028B', '\n']) {
+    const credentials = { [name]: null }
+    const refused = { status: 400, body: { code: 'invalid_request', message: /^credentials/ } }
+    t.match(await call('POST', '/instances', { name: 'web', image: 'test', network: { egress: { enabled: true } }, credentials }), refused)
+    t.match(await call('POST', '/egress/try', { url: 'https://x.example', credentials }), refused)
+    t.match(await call('POST', '/instances', { name: 'web', image: 'test', env: { [name]: null } }), { status: 400, body: { code: 'invalid_request', message: /^env/ } })
+  }
+})
+
 t.test('an instance that goes directly out has neither policy nor authority', async (t) => {
   const app = await start(t)
   for (const [index, network] of [undefined, { egress: { enabled: false, enforcement: { mode: 'all' } } }, { enabled: false }].entries()) {
