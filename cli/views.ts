@@ -10,6 +10,7 @@ export interface Instance {
   readonly exit_code?: number | null
   readonly exit_message?: string | null
   readonly state_error?: string | null
+  readonly restore_error?: string
   readonly env?: Readonly<Record<string, string>>
   readonly network?: { readonly enabled?: boolean, readonly ip?: string | null }
   readonly tags?: Readonly<Record<string, string>>

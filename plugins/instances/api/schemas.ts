@@ -193,7 +193,8 @@ export const InstanceView = Type.Object({
   stopped_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),
   exit_message: Type.Optional(Type.String()),
-  state_error: nullable(Type.String())
+  state_error: nullable(Type.String({ description: 'Why the state is Unknown; null in every other state' })),
+  restore_error: Type.Optional(Type.String({ description: 'Why the last restore from the image failed: in Standby, until the next restore' }))
 }, { ...closed, $id: 'Instance' })
 export type InstanceView = Static<typeof InstanceView>
 
@@ -291,7 +292,8 @@ export const WaitQuery = Type.Object({
 export const WaitAnswer = Type.Object({
   state: oneOf(STATES),
   timed_out: Type.Boolean(),
-  state_error: Type.Optional(nullable(Type.String()))
+  state_error: Type.Optional(nullable(Type.String())),
+  restore_error: Type.Optional(Type.String({ description: 'As of the instance' }))
 }, { ...closed, $id: 'WaitForState' })
 export type WaitAnswer = Static<typeof WaitAnswer>
 

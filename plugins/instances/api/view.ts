@@ -17,7 +17,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 export const platform = `linux/${ARCHITECTURES[process.arch] ?? process.arch}`
 
 /** The answer for one instance. */
-export function viewOf (record: InstanceRecord, { state, error }: DerivedState, address: NetworkAddress | undefined, health?: Health): InstanceView {
+export function viewOf (record: InstanceRecord, { state, error, restoreError }: DerivedState, address: NetworkAddress | undefined, health?: Health): InstanceView {
   const { spec } = record
   return {
     id: record.id,
@@ -50,7 +50,8 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),
     exit_code: record.exit?.exitCode ?? null,
     ...(record.exit === null ? {} : { exit_message: record.exit.exitMessage }),
-    state_error: error ?? null
+    state_error: error ?? null,
+    ...(restoreError === undefined ? {} : { restore_error: restoreError })
   }
 }
 

@@ -19,6 +19,6 @@ export function parseWait (query: { state?: string, timeout?: string }): WaitFor
   return { state, timeoutMs }
 }
 
-export function waitAnswer ({ state, timedOut, error }: Waited): WaitAnswer {
-  return { state, timed_out: timedOut, ...(error === undefined ? {} : { state_error: error }) }
+export function waitAnswer ({ state, timedOut, error, restoreError }: Waited): WaitAnswer {
+  return { state, timed_out: timedOut, ...(error === undefined ? {} : { state_error: error }), ...(restoreError === undefined ? {} : { restore_error: restoreError }) }
 }

@@ -18,12 +18,18 @@ export interface StateFacts {
   readonly imageProblem?: string
 }
 
-export interface DerivedState { readonly state: InstanceState, readonly error?: string }
+export interface DerivedState {
+  readonly state: InstanceState
+  /** why it is Unknown */
+  readonly error?: string
+  /** why the last restore failed of an instance in Standby */
+  readonly restoreError?: string
+}
 
 /** The state that follows from the facts. */
 export function deriveState ({ vm, program, standby, problem, imageProblem }: StateFacts): DerivedState {
   if (problem !== undefined) return { state: 'Unknown', error: problem }
-  if (vm === undefined && standby) return { state: 'Standby', ...imageProblem === undefined ? {} : { error: imageProblem } }
+  if (vm === undefined && standby) return { state: 'Standby', ...imageProblem === undefined ? {} : { restoreError: imageProblem } }
   if (vm === undefined) return { state: 'Stopped' }
   switch (vm.status) {
     case 'hung': return { state: 'Unknown', error: vm.reason ?? 'the VMM does not answer' }
@@ -76,10 +82,13 @@ export function requireState (call: GuardedCall, name: string, derived: DerivedS
 }
 
 /** @throws InvalidState unless it is in one of these states */
-export function requireOneOf (call: string, name: string, { state, error }: DerivedState, allowed: readonly InstanceState[]): void {
-  if (allowed.includes(state)) return
-  const now = error === undefined ? state : `${state}: ${error}`
-  throw InvalidState(`${call}: instance ${name} must be ${allowed.join(' or ')} (current state: ${now})`)
+export function requireOneOf (call: string, name: string, derived: DerivedState, allowed: readonly InstanceState[]): void {
+  if (!allowed.includes(derived.state)) throw InvalidState(`${call}: instance ${name} must be ${allowed.join(' or ')} (current state: ${stateText(derived)})`)
+}
+
+/** The state with what is wrong, for messages. */
+export function stateText ({ state, error, restoreError = error }: DerivedState): string {
+  return restoreError === undefined ? state : `${state}: ${restoreError}`
 }
 
 /** Whether nothing changes the state without a further call: a wait for another state ends there. */

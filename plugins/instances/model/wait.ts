@@ -2,15 +2,14 @@
 import { NotFound } from '../../../core/errors/common.ts'
 import type { InstanceState } from '../contract.ts'
 import type { LiveInstance } from './live-instance.ts'
-import { isTerminal } from './state.ts'
+import { isTerminal, type DerivedState } from './state.ts'
 
 export interface WaitFor { readonly state: InstanceState, readonly timeoutMs: number }
 
-export interface Waited {
-  readonly state: InstanceState
+export interface Waited extends DerivedState {
   readonly timedOut: boolean
-  /** one sentence; undefined: there is nothing wrong */
-  readonly error: string | undefined
+  /** It is neither there nor in a state that stays: whoever waits has left, or was told to. */
+  readonly cutOff: boolean
 }
 
 /** @throws NotFound when the instance is deleted meanwhile */
@@ -35,6 +34,5 @@ export async function waitForState (instance: LiveInstance, wanted: WaitFor, sig
     })
   }
   if (instance.deleted) throw NotFound('instance', instance.id)
-  const { state, error } = instance.derived
-  return { state, timedOut, error }
+  return { ...instance.derived, timedOut, cutOff: !timedOut && !settled() }
 }

@@ -20,6 +20,7 @@ import { logOperation } from '../folder/operations-log.ts'
 import { connectParts, requireCapturable, specForCopy } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
+import { stateText } from '../model/state.ts'
 import type { Asked, InstanceForkRequest } from '../model/request.ts'
 import type { TARGET_STATES } from '../api/schemas.ts'
 import { attach } from './attach.ts'
@@ -197,8 +198,7 @@ export async function restoreCopy (context: Context, record: InstanceRecord, { i
 
 function targetOf ({ name, state, derived }: LiveInstance, { fromRunning, targetState: asked }: InstanceForkRequest): TargetState {
   if (state !== 'Stopped' && state !== 'Standby' && !(state === 'Running' && fromRunning)) {
-    const now = derived.error === undefined ? state : `${state}: ${derived.error}`
-    throw InvalidState(`fork: instance ${name} must be Stopped or Standby, or Running with from_running (current state: ${now})`)
+    throw InvalidState(`fork: instance ${name} must be Stopped or Standby, or Running with from_running (current state: ${stateText(derived)})`)
   }
   if (state === 'Stopped' && asked === 'Standby') throw InvalidRequest(`target_state: instance ${name} is Stopped and has no memory, so its fork can be Stopped or Running`)
   return asked ?? state

@@ -60,7 +60,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const isKept = await isThere(paths.kept.whole)
   await awaitAwake(context, instance, session, isKept ? proveImage(context, session, stored) : undefined)
   await instance.settling
-  if (instance.record.standbyAt !== null) throw RestoreFailed(instance.name, instance.derived.error ?? 'its VM has ended')
+  if (instance.record.standbyAt !== null) throw RestoreFailed(instance.name, instance.derived.restoreError ?? instance.derived.error ?? 'its VM has ended')
   context.keptMetrics.restored(way)
   if (way === 'hot') dropUsedMemory(context, instance, session)
   await logOperation(paths.operations, `restore: ${way === 'hot' ? 'kept ' : ''}VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)

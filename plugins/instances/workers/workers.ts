@@ -73,7 +73,7 @@ function requestOf ({ name, image, argv, vcpus, memoryBytes, network, volumes, t
 async function linkTo (instance: LiveInstance, waitMs: number, signal: AbortSignal): Promise<GuestLink> {
   const { name } = instance
   const startedAt = performance.now()
-  const { state, timedOut, error } = await waitForState(instance, { state: 'Running', timeoutMs: waitMs }, signal)
+  const { state, timedOut, restoreError, error = restoreError } = await waitForState(instance, { state: 'Running', timeoutMs: waitMs }, signal)
   signal.throwIfAborted()
   if (timedOut) throw AgentUnavailable(name)
   if (state !== 'Running') throw InvalidState(`instance ${name} has ended: ${error ?? instance.record.exit?.exitMessage ?? `it is ${state}`}`)

@@ -137,7 +137,7 @@ t.test('one that was cut off after its VM ran, which has ended before anybody kn
     before.host.vm.set({ status: 'gone' })
     return await startApp(t, options)
   }), before.id)
-  t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: /the server ended while/ })
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: null, restore_error: /the server ended while/ })
   await isWhole(t, after, memory)
 })
 

@@ -39,18 +39,19 @@ t.test('a VM that ends before its guest is awake: the restore fails and says why
   host.onStep = async (step) => { if (step === 'wake') await die(app) }
   const why = /its VM ended within a second of its restore \(Kernel panic - not syncing\)/
   t.match(await call('POST', '/instances/web/restore'), { status: 409, body: { code: 'restore_failed', message: why } })
-  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: why })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: null, restore_error: why })
+  t.match((await call('GET', '/instances/web/wait?state=Running')).body, { state: 'Standby', timed_out: false, restore_error: why })
   t.same(await contentsOf(folder), before)
   t.same((await readdir(folder)).sort(), RESTING)
   t.match(await call('POST', '/instances/web/start'), { status: 409, body: { message: /current state: Standby: its VM ended/ } })
   await app.app.stop()
   host.onStep = undefined
   const later = await startApp(t, { host, dataDir: app.dataDir })
-  t.match((await later.call('GET', '/instances/web')).body, { state: 'Standby', state_error: why }, 'it is known to the next server, too')
-  t.match(await later.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running', state_error: null } })
+  t.match((await later.call('GET', '/instances/web')).body, { state: 'Standby', state_error: null, restore_error: why }, 'it is known to the next server, too')
+  t.match(await later.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running', state_error: null, restore_error: undefined } })
   t.match(host.vm.restoredFrom, { state: 'state of a guest asleep' })
   t.equal(host.vm.restoredFrom?.memory, before[0])
-  t.match(await later.call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby', state_error: null } })
+  t.match(await later.call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby', state_error: null, restore_error: undefined } })
 })
 
 t.test('a VM that ends after its restore was answered, and before it has lived for a second', async (t) => {
@@ -60,7 +61,7 @@ t.test('a VM that ends after its restore was answered, and before it has lived f
     t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
     await die(app)
     t.match((await app.waitFor('web', 'Standby')).body, { state: 'Standby' })
-    t.match((await app.call('GET', '/instances/web')).body, { state_error: /its VM ended within a second/ })
+    t.match((await app.call('GET', '/instances/web')).body, { state_error: null, restore_error: /its VM ended within a second/ })
     t.same(await contentsOf(app.folder), before)
     t.same((await readdir(app.folder)).sort(), RESTING)
   }
@@ -107,7 +108,7 @@ t.test('a server that dies in that second leaves an instance that runs, or one t
   })
   const folder = join(next.dataDir, 'instances', dead.id)
   t.match((await next.waitFor('web', 'Standby')).body, { state: 'Standby' })
-  t.match((await next.call('GET', '/instances/web')).body, { state_error: /within a second/ })
+  t.match((await next.call('GET', '/instances/web')).body, { state_error: null, restore_error: /within a second/ })
   t.same(await contentsOf(folder), before)
   t.same((await readdir(folder)).sort(), RESTING)
   t.match(await next.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })

@@ -186,7 +186,9 @@ t.test('a restore that fails before the VM has run leaves the image as it was', 
   await call('POST', '/instances/web/standby')
   host.failures.set('restore', new Error('QEMU ended'))
   t.match(await call('POST', '/instances/web/restore'), { status: 500, body: { code: 'internal_error' } })
-  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: 'QEMU ended' })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: null, restore_error: 'QEMU ended' })
+  const waited = (await call('GET', '/instances/web/wait?state=Running')).body
+  t.same(waited, { state: 'Standby', timed_out: false, restore_error: 'QEMU ended' }, 'an error of the state is one that Unknown has')
   host.failures.set('restore', InvalidState('its cpu is "a", the VM\'s is "b"'))
   t.match(await call('POST', '/instances/web/restore'), { status: 409, body: { code: 'restore_failed', message: /stays in Standby: its cpu/ } })
   t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })

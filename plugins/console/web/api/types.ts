@@ -8,6 +8,7 @@ export interface Instance {
   readonly image: string
   readonly state: InstanceState
   readonly state_error?: string | null
+  readonly restore_error?: string
   readonly created_at: string
   readonly started_at?: string | null
   readonly stopped_at?: string | null

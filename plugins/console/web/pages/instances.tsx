@@ -21,7 +21,7 @@ import { Search, searchText } from './search.tsx'
 
 const COLUMNS: ReadonlyArray<Column<Instance>> = [
   { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ id, name, tags }) => <><a class='name' href={href(['instances', id])}>{name}</a><Tags tags={tags} /></> },
-  { title: 'State', sort: ({ state }) => state, cell: ({ state, state_error: error, exit_message: exit }) => <State value={state} reason={error ?? exit} /> },
+  { title: 'State', sort: ({ state }) => state, cell: ({ state, state_error: error, restore_error: restore, exit_message: exit }) => <State value={state} reason={error ?? restore ?? exit} /> },
   { title: 'Image', kind: 'wide', sort: ({ image }) => image, cell: ({ image }) => <span class='cut' title={image}>{image}</span> },
   { title: 'Address', cell: ({ network }) => network.ip === null || network.ip === undefined ? <span class='quiet'>–</span> : <span class='whole'>{network.ip}</span> },
   { title: 'CPU', kind: 'number', cell: (instance) => <LiveFigures instance={instance} figure='cpu' /> },

@@ -15,7 +15,7 @@ const instance = {
   id: ID, name: HOSTILE_LINE, image: HOSTILE_LINE, state: 'Stopped', state_error: HOSTILE_LINE, created_at: AT, started_at: AT, stopped_at: AT, expires_at: null, exit_code: 1, exit_message: HOSTILE_LINE, hypervisor: FIRST, vcpus: 1, size: FIRST, overlay_size: FIRST,
   env: { [FIRST]: HOSTILE_LINE }, tags: { [FIRST]: HOSTILE_LINE }, network: { enabled: true, ip: FIRST, mac: FIRST }, volumes: [{ volume_id: FIRST, mount_path: HOSTILE_LINE }], source: { kind: 'template', id: FIRST }, has_snapshot: false, health_status: { status: FIRST, last_error: HOSTILE_LINE }
 }
-const running = { ...instance, id: `${ID}1`, state: 'Running', state_error: null, source: { kind: 'snapshot', id: 'gone', name: HOSTILE_LINE } }
+const running = { ...instance, id: `${ID}1`, state: 'Running', state_error: null, restore_error: HOSTILE_LINE, source: { kind: 'snapshot', id: 'gone', name: HOSTILE_LINE } }
 const IMAGE = { name: `${FIRST} that nothing uses`, digest: FIRST, status: 'failed', created_at: AT, error: HOSTILE_LINE, size_bytes: 1 }
 const layer = { digest: FIRST, media_type: FIRST, size_bytes: 1, created_by: HOSTILE_LINE, shared_by: 1 }
 const snapshot = { id: 'hostilesnapshot0', name: HOSTILE_LINE, kind: 'Standby', source_instance_id: ID, source_instance_name: HOSTILE_LINE, created_at: AT, size_bytes: 1, compressed_size_bytes: null, compression_state: FIRST }

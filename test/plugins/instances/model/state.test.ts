@@ -24,6 +24,14 @@ t.test('each set of facts has one state', async (t) => {
   }
 })
 
+t.test('a restore that failed is told of beside the state, as the state is known', async (t) => {
+  const asleep = { vm: undefined, program: 'unseen', standby: true, imageProblem: 'QEMU ended' } as const
+  t.same(deriveState(asleep), { state: 'Standby', restoreError: 'QEMU ended' })
+  t.same(deriveState({ ...asleep, problem: 'no driver' }), { state: 'Unknown', error: 'no driver' })
+  t.same(deriveState({ ...asleep, vm: { status: 'running' } }), { state: 'Initializing' })
+  t.throws(() => { requireState('start', 'web', deriveState(asleep)) }, { message: /Standby: QEMU ended/ })
+})
+
 t.test('each call is allowed in exactly its states', async (t) => {
   const expected: Record<GuardedCall, string[]> = {
     start: ['Stopped'], stop: ['Running', 'Initializing'], standby: ['Running'], restore: ['Standby'],

@@ -27,10 +27,11 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
   const [isForking, setForking] = useState(false)
   const instance = data.value
   if (instance === undefined) return error.value === '' ? <Wait what='the instance' /> : <><h1>Instance</h1><Problem text={error.value} onRetry={reload} /><p><a href={href(['instances'])}>All instances</a></p></>
+  const reason = instance.state_error ?? instance.restore_error
   const [, View] = TABS[tab as keyof typeof TABS] ?? TABS.overview
   return (
     <>
-      <header class='head'><h1><a class='up' href={href(['instances'])}>Instances</a><span aria-hidden='true'> / </span>{instance.name} <State value={instance.state} reason={instance.state_error} /></h1>
+      <header class='head'><h1><a class='up' href={href(['instances'])}>Instances</a><span aria-hidden='true'> / </span>{instance.name} <State value={instance.state} reason={reason} /></h1>
         <div class='actions'>
           {ACTIONS.filter(({ verb, states }) => states.includes(instance.state) || verb === 'Standby').map((action) => <Button key={action.verb} scope='instance:write' unless={unfit(action, [instance])} onPress={async () => { await action.run(instance); reload() }}>{action.verb}</Button>)}
           <Button scope='instance:write' unless={unforkable(instance)} onPress={() => { setForking(true) }}>Fork</Button>
@@ -38,7 +39,7 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
         </div>
       </header>
       {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
-      {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
+      {typeof reason === 'string' && <Problem text={reason} />}
       <nav class='tabs' aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <Choice key={key} href={href(['instances', id, key])} isChosen={key === tab}>{title}</Choice>)}</nav>
       <View instance={instance} />
       {isForking && <ForkInstance instance={instance} onClose={() => { setForking(false) }} />}
