@@ -1,10 +1,9 @@
 // `berth events`: follows changes, across lost connections and restarts of the server.
 import { setTimeout as delay } from 'node:timers/promises'
+import { AGAIN_MS, isAway, PATIENCE_MS } from '../api/away.ts'
 import type { Api } from '../api/client.ts'
 import { parseJson } from '../api/json.ts'
 import { events } from '../api/sse.ts'
-import { EXIT } from '../exit-codes.ts'
-import { Failure } from '../failure.ts'
 import { clean } from '../../core/clean-text.ts'
 import { formatted } from '../output/format.ts'
 import { writeAll } from '../output/write.ts'
@@ -13,10 +12,6 @@ import type { Session } from '../session.ts'
 import type { Run } from '../spec.ts'
 
 interface ChangeEvent { readonly type: string, readonly timestamp?: string, readonly data?: { readonly id: string, readonly name?: string | null, readonly status?: string } }
-
-const AGAIN_MS = 1000
-/** How long the server may be unreachable. */
-const PATIENCE_MS = 60_000
 
 export const run: Run = async (session, input) => {
   const api = await session.api()
@@ -29,8 +24,7 @@ export const run: Run = async (session, input) => {
         await show(session, event)
       }
     } catch (error) {
-      const isAway = error instanceof Failure && error.exitCode === EXIT.unreachable
-      if (!isAway || (isFirst && after === undefined) || performance.now() - heard > PATIENCE_MS) throw error
+      if (!isAway(error) || (isFirst && after === undefined) || performance.now() - heard > PATIENCE_MS) throw error
     }
     await delay(AGAIN_MS, undefined, { signal: session.interrupted })
   }

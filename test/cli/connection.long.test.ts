@@ -32,6 +32,34 @@ t.test('a server that is not there is one line with what to do, and exit code 6'
   t.equal(error.trimEnd().split('\n').length, 1)
 })
 
+/** Refuses connections for a while after an answer of 503, as a server does that starts again. */
+async function restarting (t: Test, backAfterMs: number, answer: string): Promise<{ url: string, asked: () => number }> {
+  let asked = 0
+  let back: NodeJS.Timeout | undefined
+  const server = createServer((_request, reply) => {
+    const isFirst = ++asked === 1
+    reply.writeHead(isFirst ? 503 : 200, { 'content-type': 'application/json', connection: 'close' }).end(isFirst ? '{"code":"unavailable","message":"the server is stopping; try again"}' : answer)
+    if (isFirst) server.close(() => { back = setTimeout(() => { server.listen(port, '127.0.0.1') }, backAfterMs) })
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo
+  t.teardown(() => {
+    clearTimeout(back)
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${port}`, asked: () => asked }
+}
+
+t.test('a wait goes on while the server starts again, for as long as it may take', async (t) => {
+  const server = await restarting(t, 1500, '{"state":"Stopped","timed_out":false}')
+  t.match(await berth(['wait', 'web', '--url', server.url]), { code: 0, error: '' })
+  t.equal(server.asked(), 2)
+  const away = await restarting(t, 600_000, '')
+  t.match(await berth(['wait', '--timeout', '2s', 'web', '--url', away.url]), { code: 124, error: /web is not Stopped yet|took longer than 2 s/ })
+  const gone = away.url.replace(/\d+$/, '1')
+  t.match(await berth(['wait', 'web', '--url', gone]), { code: 6 }, 'a server that never was there is none that comes back')
+})
+
 t.test('the address is a flag\'s, else the environment\'s, else the context\'s; a key goes to no server but its own', async (t) => {
   const one = await origin(t, empty)
   const two = await origin(t, empty)

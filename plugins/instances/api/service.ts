@@ -13,7 +13,6 @@ import { pathsIn, type Context } from '../context.ts'
 import { AgentUnavailable } from '../errors.ts'
 import { egressLogOf, tryEgress, type EgressLogRequest } from '../egress/egress-log.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
-import { waitForState } from '../model/wait.ts'
 import { makeInstancesFolder } from '../folder/files.ts'
 import { adoptLives } from '../life/watch.ts'
 import { instancesFolder } from '../folder/paths.ts'
@@ -49,7 +48,7 @@ import { checkStandby } from '../validate/standby.ts'
 import { wantedFor } from '../compression/compression-for.ts'
 import { attachVolume } from '../volumes/attach.ts'
 import { detachVolume } from '../volumes/detach.ts'
-import { parseWait, waitAnswer } from './wait.ts'
+import { serveWait } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
 /** A guest may never answer: it is hostile or hangs, or the path leads to a file system that does. */
@@ -222,7 +221,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       })
     },
 
-    wait: async (ref, query, signal) => waitAnswer(await waitForState(instances.find(ref), parseWait(query), until(signal))),
+    wait: async (ref, query, signal) => await serveWait(instances.find(ref), query, signal, until(signal)),
     stats: async (ref) => await stats(instances.find(ref)),
 
     autoStandby: async (ref) => await autoStandbyStatus(context, idle, instances.find(ref)),

@@ -23,6 +23,18 @@ t.test('wait knows its parameters, its time, and deletion', async (t) => {
   t.equal((await call('GET', '/instances/web/wait?state=Stopped')).status, 404)
 })
 
+t.test('a wait that the end of the server cuts off has not come to an end', async (t) => {
+  const { app, call, make, host } = await startApp(t)
+  host.behaviour = 'boot-only'
+  await make('web')
+  const waiting = call('GET', '/instances/web/wait?state=Running')
+  await new Promise((resolve) => { setTimeout(resolve, 50) })
+  await app.stop()
+  const { status, body, headers } = await waiting
+  t.match({ status, body }, { status: 503, body: { code: 'unavailable' } })
+  t.match(headers, { 'retry-after': /^\d+$/ })
+})
+
 t.test('stat and stats answer in their forms', async (t) => {
   const { call, make, host, waitFor } = await startApp(t)
   const id = await make('web')
