@@ -38,6 +38,7 @@ const tests: Record<string, (t: Test) => Promise<void>> = {
   'what was synced is there after the VMM and the server were killed': durable,
   'two read it, none writes it meanwhile, and what one writes to its overlay is its own': shared,
   'a volume comes to a machine that runs, and goes again': hot,
+  'volumes inside one another are there in either order': nested,
   'attached volumes are there after standby, and a fork reads what its source reads': moves
 }
 for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 900_000 }, run)
@@ -131,6 +132,32 @@ async function hot (t: Test): Promise<void> {
   t.equal(await shell(server, other, 'cat /later/file'), 'kept\n', 'attached to a stopped one, it is there at the next start')
   for (const id of [machine, other]) await server.sdk.instances.delete(id)
   await server.sdk.volumes.delete(volume)
+}
+
+async function nested (t: Test): Promise<void> {
+  const outer = await server.sdk.volumes.create({ name: 'outer', size_gb: 1 })
+  const inner = await server.sdk.volumes.create({ name: 'inner', size_gb: 1 })
+  const mounts = [{ volume_id: inner.id, mount_path: '/data/logs' }, { volume_id: outer.id, mount_path: '/data' }]
+  for (const [index, volumes] of [mounts, mounts.toReversed()].entries()) {
+    const machine = await running(server, `nested-${index}`, volumes)
+    await shell(server, machine, `echo inner-${index} > /data/logs/word && echo outer-${index} > /data/word && sync`)
+    await server.sdk.instances.delete(machine)
+    for (const [volume, word] of [[inner, `inner-${index}`], [outer, `outer-${index}`]] as const) {
+      const reader = await running(server, 'reader', [{ volume_id: volume.id, mount_path: '/alone', readonly: true }])
+      t.equal((await shell(server, reader, 'cat /alone/word')).trim(), word)
+      await server.sdk.instances.delete(reader)
+    }
+  }
+  const machine = await running(server, 'nested', [{ volume_id: inner.id, mount_path: '/data/logs' }])
+  t.match(await refusal(server.sdk.instances.volumes.attach(outer.id, { id: machine, mount_path: '/data' })), { status: 400, message: /\/data\/logs/ })
+  t.equal((await shell(server, machine, 'cat /data/logs/word')).trim(), 'inner-1')
+  await server.sdk.instances.stop(machine)
+  await server.sdk.instances.volumes.attach(outer.id, { id: machine, mount_path: '/data' })
+  await server.sdk.instances.start(machine, {})
+  await waitFor(server, machine, 'Running')
+  t.equal(await shell(server, machine, 'cat /data/logs/word /data/word'), 'inner-1\nouter-1\n', 'a guest that boots has both')
+  await server.sdk.instances.delete(machine)
+  for (const { id } of [outer, inner]) await server.sdk.volumes.delete(id)
 }
 
 async function moves (t: Test): Promise<void> {

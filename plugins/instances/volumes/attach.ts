@@ -58,6 +58,9 @@ async function attachRow (context: Context, instance: LiveInstance, volume: Volu
 async function plan (context: Context, instance: LiveInstance, ref: string, mountPath: string, readonly: boolean): Promise<VolumeSpec> {
   const volumes = volumesOf(instance.record.spec)
   if (volumes.some((other) => other.mountPath === mountPath)) throw InvalidRequest(`mount_path: ${mountPath} is used by another volume of instance ${instance.name}`)
+  // A guest that boots mounts the outer one first, whatever their order here.
+  const inner = instance.session === undefined ? undefined : volumes.find((other) => other.mountPath.startsWith(`${mountPath}/`))
+  if (inner !== undefined) throw InvalidRequest(`mount_path: ${mountPath} would hide the volume that instance ${instance.name} has at ${inner.mountPath}; detach that one first, or stop the instance`)
   const devices = volumes.reduce((sum, { overlayBytes }) => sum + (overlayBytes === undefined ? 1 : 2), 1)
   if (devices > MAX_DEVICES) throw InvalidRequest(`${CALL}: the volumes of instance ${instance.name} would need ${devices} disks; a VM takes at most ${MAX_DEVICES}`)
   const { id, generation } = await requireVolumes(context).find(ref)

@@ -25,6 +25,22 @@ t.test('a VM has the disks of its volumes, which its user alone can reach, and t
   t.match(await stat(overlay), { uid })
 })
 
+t.test('a volume does not come over one that a running guest has mounted inside it, and does at its next start', async (t) => {
+  const app = await startWithVolumes(t)
+  const { call, host } = app
+  for (const id of ['outer', 'inner', 'beside']) await app.makeVolume(id, { id })
+  await app.make('web', { volumes: [mount('inner', { mount_path: '/data/logs' })] })
+  await app.waitFor('web', 'Running')
+  t.match(await call('POST', '/instances/web/volumes/outer', { mount_path: '/data' }), { status: 400, body: { code: 'invalid_request', message: /^mount_path: .*\/data\/logs/ } })
+  t.same(await app.attachments('outer'), [])
+  t.match(await call('POST', '/instances/web/volumes/beside', { mount_path: '/dat' }), { status: 200 }, 'a path that only begins alike')
+  t.equal((await call('POST', '/instances/web/stop')).status, 200)
+  t.match(await call('POST', '/instances/web/volumes/outer', { mount_path: '/data' }), { status: 200 })
+  t.equal((await call('POST', '/instances/web/start')).status, 200)
+  await app.waitFor('web', 'Running')
+  t.same(host.vm.workload?.mounts.map(({ path }) => path).sort(), ['/dat', '/data', '/data/logs'])
+})
+
 t.test('a writer\'s disk is its own, and nobody else\'s afterwards', async (t) => {
   const app = await running(t)
   const { host, id, dataDir } = app
