@@ -18,7 +18,7 @@ export interface VmDisk {
   readonly path: string
   readonly readonly: boolean
   /**
-   * For a disk that can be plugged and unplugged while the VM runs: its place, 0 to 63, unique among such disks of the VM. The guest finds it by its id, as a serial number.
+   * For a disk that can be plugged and unplugged while the VM runs (feature `removable-disks`): its place, 0 to 63, unique among such disks of the VM. The guest finds it by its id, as a serial number.
    * Absent: the disk stays from the VM's start to its end, and the guest names it by its order.
    */
   readonly unit?: number
@@ -317,7 +317,7 @@ export interface HypervisorDriver {
   /** Ends what the driver does in the background. VMs run on. */
   close? (): Promise<void>
   /** the optional parts of a `VmSpec` that it supports; a spec that needs others is refused */
-  readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices' | 'balloon-control')[]
+  readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices' | 'removable-disks' | 'balloon-control')[]
 }
 
 declare module '../plugins/manifest.ts' {

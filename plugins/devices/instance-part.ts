@@ -12,7 +12,7 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
   return {
     name: 'devices',
     rank: 50,
-    feature: 'host-devices',
+    needs: { feature: 'host-devices', fields: ['devices', 'gpu'] },
     wanted: devicesIn,
     mustBoot: hasDevices,
 

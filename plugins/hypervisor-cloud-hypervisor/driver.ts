@@ -11,7 +11,7 @@ export function createCloudHypervisorDriver (config: HypervisorCloudHypervisorCo
   return createRestDriver(config, deps, {
     driver: DRIVER,
     vmm: CLOUD_HYPERVISOR,
-    features: ['disk-io-limit', 'host-devices', 'balloon-control'],
+    features: ['disk-io-limit', 'host-devices', 'removable-disks', 'balloon-control'],
     api: API_SOCKET,
     folderOf,
     createVm,

@@ -19,7 +19,7 @@ export function microvmBoard (cpuinfo: string): Board {
     refusal: (accelerator) => accelerator === 'tcg' && rate === undefined
       ? 'QEMU\'s board microvm needs the rate of the processor\'s clock under emulation, and only a host that is itself a virtual machine tells it'
       : undefined,
-    features: ['disk-io-limit'],
+    features: ['disk-io-limit', 'removable-disks'],
     model: (kind) => `${kind}-device`,
     place: (place) => `bus=virtio-mmio-bus.${typeof place === 'number' ? TRANSPORT.firstDisk - place : TRANSPORT[place]}`,
     maxDisks: () => TRANSPORT.firstDisk - TRANSPORT.lastDisk + 1,

@@ -13,7 +13,7 @@ export const q35: Board = {
   arguments: [],
   kernelArguments: { kvm: [], tcg: [] },
   refusal: () => undefined,
-  features: ['disk-io-limit', 'hotplug-memory', 'host-devices', 'balloon-control'],
+  features: ['disk-io-limit', 'hotplug-memory', 'host-devices', 'removable-disks', 'balloon-control'],
   model: (kind) => `${kind}-pci`,
   place (place) {
     const slot = typeof place === 'number' ? SLOT.firstDisk + place : SLOT[place]

@@ -234,8 +234,8 @@ export interface InstancePart {
   introduce? (host: PartHost): void
   /** What a create asks of this part, as fields of the spec; empty when it asks for nothing. The shape of the request is right. Pure. @throws invalid_request */
   wanted? (request: InstanceRequest): Partial<InstanceSpec>
-  /** the feature that a hypervisor must have for what is `wanted` */
-  readonly feature?: HypervisorFeature
+  /** Fields of the spec that are this part's, named as in requests, and the feature that a hypervisor must have for an instance with any of them: at a create, and when an instance gets another hypervisor. */
+  readonly needs?: { readonly feature: HypervisorFeature, readonly fields: readonly (keyof InstanceSpec)[] }
   /** Whether the VM of such an instance must boot by itself, since no VM that was made ahead can become it. Pure. */
   mustBoot? (spec: Partial<InstanceSpec>): boolean
 

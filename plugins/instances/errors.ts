@@ -148,4 +148,4 @@ export const MEMORY_ERRORS: Errors = [ImagingUnsupported, ImagingUnproven, Guest
 export const AGENT_ERRORS: Errors = [AgentDisabled, AgentUnavailable, WorkerInstance]
 
 /** A volume cannot be attached or detached. */
-export const VOLUME_ERRORS: Errors = [AgentDisabled, AgentUnavailable, HotplugUnsupported, VolumeBusy, VolumeMountFailed, VolumesDiffer, VolumeChanged, DiskFull, PluginDisabled]
+export const VOLUME_ERRORS: Errors = [AgentDisabled, AgentUnavailable, FieldUnsupported, HotplugUnsupported, VolumeBusy, VolumeMountFailed, VolumesDiffer, VolumeChanged, DiskFull, PluginDisabled]

@@ -26,6 +26,7 @@ const LOCKED = 75
 export function createFakeDriver (name: string, script: () => FakeScript | Promise<FakeScript>): HypervisorDriver {
   return {
     name,
+    features: ['removable-disks'],
     async probe () {
       return { supported: true, version: VERSION, acceleration: 'tcg', reason: 'a fake runs nothing' }
     },

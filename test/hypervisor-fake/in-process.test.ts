@@ -15,7 +15,7 @@ import { VERSION } from './image.ts'
 /** A host that can do everything, and fails the steps that a case names. */
 class WholeHost implements Host<GuestMachine> {
   readonly name = 'fake'
-  readonly features = []
+  readonly features = ['removable-disks'] as const
   readonly vmmVersion = VERSION
   readonly vms: GuestMachine[] = []
   readonly replacesDisks = true

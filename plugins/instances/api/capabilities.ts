@@ -19,6 +19,9 @@ const HOT_STANDBY = 'hot-standby'
 /** the feature of a driver whose VMs share the memory of what they are made of, once that is known to work */
 const PRIVATE_MEMORY = 'private-memory'
 
+/** features of drivers that need nothing of the plugin resources */
+const WITHOUT_RESOURCES: readonly string[] = ['balloon-control', 'removable-disks']
+
 /** features that are listed when the plugin of the same name runs */
 const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
 
@@ -47,7 +50,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, limit
     return {
       name: driver.name,
       available: supported,
-      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : ofImaging, ...driver.features?.filter((feature) => cgroups !== undefined || feature === 'balloon-control') ?? []],
+      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : ofImaging, ...driver.features?.filter((feature) => cgroups !== undefined || WITHOUT_RESOURCES.includes(feature)) ?? []],
       ...(vmm === undefined ? {} : { version: vmm }),
       ...(acceleration === undefined ? {} : { acceleration }),
       ...(reason === undefined ? {} : { reason })

@@ -11,6 +11,7 @@ export function createVolumes (context: BaseContext): InstancePart {
   return {
     name: 'volumes',
     rank: 40,
+    needs: { feature: 'removable-disks', fields: ['volumes'] },
 
     resolve: async (spec) => await resolveVolumes(context, spec),
     forCopy: async (spec, how) => await volumesForCopy(context, spec, how),

@@ -32,8 +32,8 @@ export function specOf (request: InstanceRequest, settings: Settings, available:
   const { spec } = request
   checkPlugins(request, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, ports: parts.some(({ name }) => name === 'ports'), resources: resources !== undefined, volumes: volumeService !== undefined })
   const hypervisor = chooseHypervisor(request.hypervisor, settings, available)
-  checkFeatures(spec, hypervisor, hypervisors)
-  const wanted = wantedOf(request, parts, hypervisor, hypervisors)
+  const wanted = wantedOf(request, parts)
+  checkFeatures({ ...spec, ...wanted }, hypervisor, available)
   // Without the plugin resources there is no share; with a driver that cannot limit disks there is none either.
   const diskIoBps = spec.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(spec.vcpus) : undefined)
   const networkSpec = networkOf(request, network !== undefined, resources?.defaultBandwidth(spec.vcpus))

@@ -27,23 +27,27 @@ export function checkPlugins ({ devices, gpuProfile, network, ports, spec: { dis
   if (missing !== undefined) throw PluginDisabled(missing[1], missing[2])
 }
 
-/** @throws FieldUnsupported naming the field that the hypervisor cannot serve */
-export function checkFeatures ({ diskIoBps, hotplugBytes }: Pick<InstanceSpec, 'diskIoBps' | 'hotplugBytes'>, name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
-  const features: readonly string[] = hypervisors.get(name)?.features ?? []
-  if (diskIoBps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
-  if (hotplugBytes !== undefined && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
+type Features = NonNullable<HypervisorDriver['features']>
+
+/** Fields of the spec that need a feature of the hypervisor, and are of no part: those have theirs in `InstancePart.needs`. */
+const NEEDS: readonly [key: keyof InstanceSpec, field: string, feature: Features[number]][] = [
+  ['diskIoBps', 'disk_io_bps', 'disk-io-limit'],
+  ['hotplugBytes', 'hotplug_size', 'hotplug-memory']
+]
+
+/** Whether a hypervisor can have an instance with these fields; one that is not there can have none, and is told of elsewhere. @throws FieldUnsupported naming the field that it cannot serve */
+export function checkFeatures (spec: Partial<InstanceSpec>, name: string, { hypervisors, parts }: { readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>, readonly parts: readonly Pick<InstancePart, 'needs'>[] }): void {
+  const driver = hypervisors.get(name)
+  if (driver === undefined) return
+  const features: Features = driver.features ?? []
+  const ofParts = parts.flatMap(({ needs }) => needs?.fields.map((key) => [key, key, needs.feature] as const) ?? [])
+  const missing = [...NEEDS, ...ofParts].find(([key, , feature]) => spec[key] !== undefined && !features.includes(feature))
+  if (missing !== undefined) throw FieldUnsupported(missing[1], name)
 }
 
-/** The fields of the spec that the parts make of the request. @throws FieldUnsupported naming the field that the hypervisor cannot serve, and what a part throws */
-export function wantedOf (request: InstanceRequest, parts: readonly InstancePart[], name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): Partial<InstanceSpec> {
-  const features = hypervisors.get(name)?.features ?? []
-  const all = parts.map((part) => {
-    const wanted = part.wanted?.(request) ?? {}
-    const [field] = Object.keys(wanted)
-    if (field !== undefined && part.feature !== undefined && !features.includes(part.feature)) throw FieldUnsupported(field, name)
-    return wanted
-  })
-  return Object.assign({}, ...all)
+/** The fields of the spec that the parts make of the request. @throws what a part throws */
+export function wantedOf (request: InstanceRequest, parts: readonly InstancePart[]): Partial<InstanceSpec> {
+  return Object.assign({}, ...parts.map((part) => part.wanted?.(request) ?? {}))
 }
 
 /**

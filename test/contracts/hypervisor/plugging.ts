@@ -18,6 +18,7 @@ export async function pluggingCases (t: Test, fixture: HypervisorFixture): Promi
     const probe = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
     await probe.kill()
     if (probe.plugDisk === undefined) return t.equal(probe.unplugDisk, undefined, 'a driver that plugs no disk takes none back')
+    t.ok((await fixture.makeDriver()).features?.includes('removable-disks'), 'a driver that plugs disks says that it has them')
     for (const cases of fixture.isDouble === true ? [refusedCases] : [guestCases, ownDeviceCases, refusedCases, imageCases]) await cases(t, fixture)
   })
 }

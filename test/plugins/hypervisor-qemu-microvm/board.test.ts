@@ -29,7 +29,7 @@ await t.test('what the board has not is refused: memory that is plugged in, devi
   const disks = (count: number): VmSpec['disks'] => Array.from({ length: count }, (_, index) => ({ id: `disk-${index}`, path: '/x', readonly: true }))
   t.ok(buildArgs({ ...spec, disks: disks(19) }, options))
   t.throws(() => buildArgs({ ...spec, disks: disks(20) }, options), { code: 'vm_spec_invalid', message: /20 disks/ })
-  t.same(board.features, ['disk-io-limit'])
+  t.same(board.features, ['disk-io-limit', 'removable-disks'])
 })
 
 await t.test('an emulated guest is told the rate of its clock, and where that is not known the board is not available', async (t) => {

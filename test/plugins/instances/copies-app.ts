@@ -3,9 +3,12 @@ import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Type } from 'typebox'
-import { definePlugin } from '../../../core/plugins/manifest.ts'
-import type { CopyFiles, InstanceCopies } from '../../../plugins/instances/contract.ts'
+import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
+import type { CopyFiles, InstanceCopies, InstanceCopy } from '../../../plugins/instances/contract.ts'
+import { detailsOf } from '../../../plugins/instances/copies/copy.ts'
+import type { InstanceSpec } from '../../../plugins/instances/model/record.ts'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
+import { ScriptedHost } from './scripted.ts'
 
 export interface CopiesApp extends TestApp {
   readonly copies: InstanceCopies
@@ -26,7 +29,7 @@ export async function withCopies<A extends TestApp> (t: Test, options: StartOpti
     manifest: { id: 'copies-user', provides: [], requires: ['instanceCopies'], config: Type.Object({}, { additionalProperties: false }) },
     create: ({ instanceCopies }) => ({ async start () { copies = instanceCopies } })
   })
-  const app = await start(t, { ...options, plugins: [user] })
+  const app = await start(t, { ...options, plugins: [user, ...options.plugins ?? []] })
   if (copies === undefined) throw new Error('nobody provides instanceCopies')
   const copiesFolder = join(app.dataDir, 'copies')
   await mkdir(copiesFolder, { recursive: true, mode: 0o700 })
@@ -61,4 +64,49 @@ export async function sourceIn (t: Test, state: 'Running' | 'Standby' | 'Stopped
 /** What the tests have appended to a disk. */
 export async function diskMark (path: string): Promise<string> {
   return (await readFile(path)).subarray(2 ** 25).toString()
+}
+
+const config = Type.Object({}, { additionalProperties: false })
+
+/** A driver `plain` of that host, which can do nothing that a driver need not do. */
+function plainDriver (host: ScriptedHost): Plugin {
+  return definePlugin({
+    manifest: { id: 'hypervisor-plain', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'plain' }, config },
+    create: () => ({ filling: { ...host.driver, name: 'plain', features: [] } })
+  })
+}
+
+/** Holds what needs a feature, as the part of the plugin devices does. */
+const part = definePlugin({
+  manifest: { id: 'gadgets', provides: [], requires: [], fills: { slot: 'instanceParts', name: 'gadgets' }, config },
+  create: () => ({ filling: { name: 'gadgets', rank: 50, needs: { feature: 'host-devices', fields: ['devices', 'gpu'] } } as const })
+})
+
+export interface Plain extends CopiesApp {
+  /** copies of `web` by the field of a create that the driver `plain` has no feature for */
+  readonly wanting: ReadonlyArray<readonly [field: string, copy: InstanceCopy]>
+  /** one that the driver can have; all of them have its files */
+  readonly modest: InstanceCopy
+}
+
+/** With a second driver, without features, and an instance `web` in Stopped. */
+export async function withPlainDriver (t: Test): Promise<Plain> {
+  const host = new ScriptedHost()
+  const app = await startWithCopies(t, { host, plugins: [plainDriver(host), part] })
+  await app.make('web')
+  await app.waitFor('web', 'Running')
+  await app.call('POST', '/instances/web/stop')
+  const modest = await app.copies.capture('web', 'Stopped', app.files('web'))
+  const { created, newMachine } = detailsOf(modest)
+  const wanting = (field: string, fields: Partial<InstanceSpec>) => [field, { ...modest, spec: { created: { ...created, ...fields }, newMachine } }] as const
+  return {
+    ...app,
+    modest,
+    wanting: [
+      wanting('hotplug_size', { hotplugBytes: 2 ** 30 }),
+      wanting('disk_io_bps', { diskIoBps: 2 ** 20 }),
+      wanting('devices', { devices: ['card'] }),
+      wanting('gpu', { gpu: { profile: 'half', mdevUuid: '0' } })
+    ]
+  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
-import { diskMark, logs, sourceIn, startWithCopies } from './copies-app.ts'
+import { diskMark, logs, sourceIn, startWithCopies, withPlainDriver } from './copies-app.ts'
 import { settledFiles, until } from './crash.ts'
 import { failingOnce } from './crash-points.ts'
 
@@ -98,6 +98,24 @@ t.test('an instance is put back only to a copy of its own, and only at rest', as
   await t.rejects(copies.restore('web', { ...copy, kind: 'Stopped' }, files('one'), { targetState: 'Standby' }), { code: 'invalid_request', message: /^target_state: / })
   await t.rejects(copies.restore('web', copy, files('one'), { hypervisor: 'qemu' }), { code: 'invalid_request', message: /^target_hypervisor: / })
   t.match((await call('GET', '/instances/web')).body, { state: 'Stopped' })
+})
+
+t.test('an instance is not put back to a hypervisor that cannot have it, and stays as it is', async (t) => {
+  const { call, copies, files, folder, host, modest, wanting } = await withPlainDriver(t)
+  for (const [field, copy] of wanting) {
+    const { body: before } = await call('GET', '/instances/web')
+    const disk = join(folder(before['id']), 'overlay.ext4')
+    await appendFile(disk, 'second')
+    for (const targetState of ['Stopped', 'Running'] as const) {
+      await t.rejects(copies.restore('web', copy, files('web'), { hypervisor: 'plain', targetState }), { code: 'not_supported', kind: 'unsupported', message: `${field}: the hypervisor plain cannot do that` })
+    }
+    t.same((await call('GET', '/instances/web')).body, before)
+    t.match(await diskMark(disk), /second/)
+    t.match(await call('POST', '/instances/web/start'), { status: 200, body: { hypervisor: 'qemu' } })
+    await call('POST', '/instances/web/stop')
+  }
+  t.equal(host.held.size, 1)
+  t.match(await copies.restore('web', modest, files('web'), { hypervisor: 'plain', targetState: 'Running' }), { hypervisor: 'plain' })
 })
 
 t.test('a copy whose VM cannot be started leaves the instance where it can be restored from', async (t) => {

@@ -3,7 +3,8 @@ import { appendFile, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import type { CopyFiles, InstanceCopy } from '../../../plugins/instances/contract.ts'
-import { diskMark, logs, sourceIn, type Source } from './copies-app.ts'
+import { detailsOf } from '../../../plugins/instances/copies/copy.ts'
+import { diskMark, logs, sourceIn, withPlainDriver, type Source } from './copies-app.ts'
 import { settledFiles, until } from './crash.ts'
 import { withFullDisk } from './crash-points.ts'
 
@@ -208,6 +209,24 @@ t.test('what cannot be made of a copy is refused', async (t) => {
   t.equal(host.held.size, 2)
   t.equal((await call('GET', '/instances/copy')).status, 404)
   t.match(await copies.fork(stopped, files('stopped'), { name: 'copy', hypervisor: 'qemu' }), { hypervisor: 'qemu', state: 'Stopped' })
+})
+
+t.test('a fork to another hypervisor is refused what a create there is refused, before anything is made', async (t) => {
+  const { call, copies, dataDir, files, host, modest, wanting } = await withPlainDriver(t)
+  const volumes = [{ volumeId: 'data', mountPath: '/data', readonly: true, place: 0, generation: 0 }]
+  const details = detailsOf(modest)
+  const before = await readdir(join(dataDir, 'instances'))
+  const cases = [...wanting, ['volumes', { ...modest, spec: { ...details, created: { ...details.created, volumes } } }]] as const
+  for (const [field, copy] of cases) {
+    for (const targetState of ['Stopped', 'Running'] as const) {
+      await t.rejects(copies.fork(copy, files('web'), { name: 'copy', hypervisor: 'plain', targetState }), { code: 'not_supported', kind: 'unsupported', message: `${field}: the hypervisor plain cannot do that` })
+    }
+  }
+  t.same(await readdir(join(dataDir, 'instances')), before)
+  t.equal(host.held.size, 1)
+  t.equal((await call('GET', '/instances/copy')).status, 404)
+  t.match(await copies.fork(modest, files('web'), { name: 'copy', hypervisor: 'plain' }), { hypervisor: 'plain', state: 'Stopped' })
+  t.match(await call('POST', '/instances/copy/start'), { status: 200 })
 })
 
 for (const [what, spoil] of Object.entries({

@@ -116,7 +116,7 @@ t.test('capabilities say how VMs run', async (t) => {
   const { call } = await startApp(t)
   const { body } = await call('GET', '/capabilities')
   t.same(body['instances'], { vcpus: { min: 1, max: 16, default: 2 }, size_bytes: { min: 64 * 2 ** 20, max: 32 * 2 ** 30, default: 2 ** 30 }, overlay_size_bytes: { min: 16 * 2 ** 20, max: 100 * 2 ** 30, default: 10 * 2 ** 30 } })
-  t.match(Object(body).runtimes.find(({ name }: { name: string }) => name === 'qemu'), { available: true, features: ['snapshots', 'standby', 'fork', 'balloon-control'], acceleration: 'tcg', reason: 'a fake runs nothing' })
+  t.match(Object(body).runtimes.find(({ name }: { name: string }) => name === 'qemu'), { available: true, features: ['snapshots', 'standby', 'fork', 'removable-disks', 'balloon-control'], acceleration: 'tcg', reason: 'a fake runs nothing' })
   t.match(body, {
     default_runtime: { name: 'qemu', available: true },
     server: { version, api_version: API_VERSION },

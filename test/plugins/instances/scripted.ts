@@ -26,7 +26,7 @@ const KERNEL = '/vmlinux'
 /** The machines, the guest and the images of one scripted host. They outlive a server, as VMMs do. */
 export class ScriptedHost implements Host<ScriptedVm> {
   readonly name = 'qemu'
-  readonly features = ['disk-io-limit', 'hotplug-memory', 'host-devices', 'balloon-control'] as const
+  readonly features = ['disk-io-limit', 'hotplug-memory', 'host-devices', 'removable-disks', 'balloon-control'] as const
   /** Tests compare memory files, and pack them. */
   readonly hasWholeMemory = false
   servers = 0

@@ -143,6 +143,15 @@ t.test('a mediated instance has a policy, and mocks in place of what its credent
   t.notMatch(JSON.stringify(spec), REAL)
 })
 
+t.test('a hypervisor has the feature that what a part holds needs', async (t) => {
+  const parts = [{ name: 'volumes', rank: 40, needs: { feature: 'removable-disks', fields: ['volumes'] } }] as const
+  const volumes = [{ volume_id: 'v', mount_path: '/data' }]
+  const available = { ...drivers, parts, volumes: {} }
+  t.throws(() => specOf(body({ volumes }), settings, available), { code: 'not_supported', message: 'volumes: the hypervisor qemu cannot do that' })
+  t.match(specOf(body({ volumes }), settings, { ...available, hypervisors: new Map([['qemu', { features: ['removable-disks' as const] }]]) }), { volumes: [{ volumeId: 'v' }] })
+  t.match(specOf(body({}), settings, available), { hypervisor: 'qemu' })
+})
+
 t.test('the mode is what was asked for', async (t) => {
   const modeOf = (egress: NonNullable<CreateInstance['network']>['egress']) => specOf(body({ network: egress === undefined ? {} : { egress } }), settings, mediating).egress?.mode
   t.equal(modeOf({ enabled: true }), 'all')

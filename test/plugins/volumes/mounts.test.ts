@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startApp } from '../instances/app.ts'
 import { startWithVolumes } from './app.ts'
-import { mount, overlaid, running } from './attached.ts'
+import { bare, mount, overlaid, running } from './attached.ts'
 
 t.test('a VM has the disks of its volumes, which its user alone can reach, and the guest is told', async (t) => {
   const app = await running(t, overlaid)
@@ -39,6 +39,19 @@ t.test('a volume does not come over one that a running guest has mounted inside 
   t.equal((await call('POST', '/instances/web/start')).status, 200)
   await app.waitFor('web', 'Running')
   t.same(host.vm.workload?.mounts.map(({ path }) => path).sort(), ['/dat', '/data', '/data/logs'])
+})
+
+t.test('an instance whose hypervisor has no disks that come and go gets no volume, at rest neither', async (t) => {
+  const app = await bare(t)
+  const { call, host } = app
+  Object.assign(host.driver, { features: ['disk-io-limit'] })
+  const refused = { status: 501, body: { code: 'not_supported', message: 'volumes: the hypervisor qemu cannot do that' } }
+  t.match(await call('POST', '/instances/web/volumes/data', { mount_path: '/data' }), refused)
+  t.equal((await call('POST', '/instances/web/stop')).status, 200)
+  t.match(await call('POST', '/instances/web/volumes/data', { mount_path: '/data' }), refused)
+  t.match(await call('POST', '/instances', { name: 'other', image: 'test', overlay_size: '32MB', volumes: [mount('data')] }), refused)
+  t.same(await app.attachments('data'), [])
+  t.equal((await call('POST', '/instances/web/start')).status, 200)
 })
 
 t.test('a writer\'s disk is its own, and nobody else\'s afterwards', async (t) => {
