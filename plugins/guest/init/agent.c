@@ -34,6 +34,14 @@ void agent_send_failure(struct agent *agent, uint32_t channel, const struct fail
   agent_send_fields(agent, FRAME_RESULT, channel, &writer);
 }
 
+pid_t agent_fork(const struct agent *agent) {
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  for (int i = 0; i < CHANNEL_MAX; i++) channel_forget(&agent->channels[i]);
+  listen_forget(&agent->listen);
+  return 0;
+}
+
 static void host_synced(void *owner) {
   struct agent *agent = owner;
   uint8_t bytes[1024];

@@ -89,6 +89,10 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
 // Serves until the end.
 void agent_run(struct agent *agent);
 
+// A fork that works for the agent, with its disks, mounts and log. It holds none of the host's channels: what is at the other end of their
+// pipes and connections would see no end while it lives, which may be long.
+pid_t agent_fork(const struct agent *agent);
+
 // Frames to the host.
 void agent_send_fields(struct agent *agent, uint8_t type, uint32_t channel, const struct writer *writer);
 void agent_send_failure(struct agent *agent, uint32_t channel, const struct failure *failure);

@@ -227,6 +227,15 @@ void channel_drop(struct channel *channel) {
   if (channel->exited) channel->used = false;
 }
 
+// Not by watch_close: the epoll is the agent's, too, and still has these.
+void channel_forget(const struct channel *channel) {
+  if (!channel->used) return;
+  const int fds[] = { channel->input.fd, channel->outputs[0].watch.fd, channel->outputs[1].watch.fd, channel->status.fd };
+  for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+    if (fds[i] >= 0) close(fds[i]);
+  }
+}
+
 void channel_exited(struct channel *channel, int wait_status) {
   channel->exited = true;
   channel->wait_status = wait_status;

@@ -77,6 +77,8 @@ void channel_signal(struct channel *channel, int number);
 void channel_cancel(struct channel *channel);
 // Ends the child without a RESULT.
 void channel_drop(struct channel *channel);
+// In a fork of the agent: lets go of the copies of its descriptors.
+void channel_forget(const struct channel *channel);
 void channel_exited(struct channel *channel, int wait_status);
 // Brings interests, credit and deadlines up to date and ends the channel when it is over; returns when to look again.
 uint64_t channel_update(struct channel *channel, uint64_t now);

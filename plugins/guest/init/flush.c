@@ -42,7 +42,7 @@ void flush_asked(struct agent *agent, uint32_t channel) {
   flush->channel = channel;
   flush->deadline = clock_after(clock_ms(), LIMIT_MS);
   // In a fork, since a disk may be slow or hang.
-  flush->child = fork();
+  flush->child = agent_fork(agent);
   if (flush->child == 0) _exit(mounts_sync());
   if (flush->child < 0) {
     flush->child = 0;

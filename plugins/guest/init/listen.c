@@ -311,6 +311,13 @@ void listen_drop(struct listen *listen) {
   }
 }
 
+// Not by watch_close: the epoll is the agent's, too, and still has these.
+void listen_forget(const struct listen *listen) {
+  for (int i = 0; i < CHANNEL_MAX; i++) {
+    if (listen->channels[i].used && listen->channels[i].watch.fd >= 0) close(listen->channels[i].watch.fd);
+  }
+}
+
 static uint32_t wanted(const struct listen_channel *channel) {
   if (channel->role == LISTEN_PORT) return find(channel->listen, LISTEN_WAITING, channel->port) != NULL ? EPOLLIN : 0;
   if (channel->role == LISTEN_CALLING) return EPOLLOUT;

@@ -49,6 +49,8 @@ bool connect_open(struct listen *listen, uint32_t id, const struct fields *field
 bool listen_frame(struct listen *listen, const struct frame *frame);
 // The host is away: all of them are closed.
 void listen_drop(struct listen *listen);
+// In a fork of the agent: lets go of the copies of their descriptors.
+void listen_forget(const struct listen *listen);
 // Brings interests up to date and closes ended channels.
 void listen_update(struct listen *listen);
 

@@ -128,7 +128,7 @@ static void begin(struct agent *agent, const struct fields *asked, struct failur
   const struct rehearsal_place *place = agent->platform->rehearsal;
   struct rehearsal *rehearsal = &agent->rehearsal;
   int ends[2];
-  rehearsal->director = pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0 ? -1 : fork();
+  rehearsal->director = pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0 ? -1 : agent_fork(agent);
   if (rehearsal->director < 0) {
     rehearsal->director = 0;
     fail(failure, errno, NO_EXIT, "the rehearsal cannot be begun: %s", strerror(errno));

@@ -71,10 +71,11 @@ void sleep_asked(struct agent *agent, uint32_t channel, const struct fields *fie
 }
 
 // In a fork, since a disk may be slow or hang.
-static bool start_sync(struct sleep *sleep, struct failure *failure) {
+static bool start_sync(struct agent *agent, struct failure *failure) {
+  struct sleep *sleep = &agent->sleep;
   // A child that could not be killed in time still waits for its disk.
   if (sleep->syncer > 0) return fail(failure, EBUSY, NO_EXIT, "an earlier flush of the disks has not ended yet");
-  sleep->syncer = fork();
+  sleep->syncer = agent_fork(agent);
   if (sleep->syncer == 0) _exit(mounts_sync());
   if (sleep->syncer > 0) return true;
   sleep->syncer = 0;
@@ -86,7 +87,7 @@ static void next_step(struct agent *agent, uint64_t now) {
   struct failure failure;
   if (sleep->step == SLEEP_FREEZING && sleep->sync) {
     sleep->step = SLEEP_SYNCING;
-    if (!start_sync(sleep, &failure)) sleep_end(agent, &failure);
+    if (!start_sync(agent, &failure)) sleep_end(agent, &failure);
     return;
   }
   sleep->step = SLEEP_DRAINING;

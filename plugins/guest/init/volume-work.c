@@ -44,7 +44,7 @@ static bool start(struct agent *agent, uint32_t channel, struct kept_volume *kep
   const struct platform *platform = agent->platform;
   struct volume_word *word = work->word;
   *word = (struct volume_word){ .place = kept->place };
-  pid_t pid = fork();
+  pid_t pid = agent_fork(agent);
   if (pid < 0) return fail(failure, errno, NO_EXIT, "no worker can be started: %s", strerror(errno));
   if (pid == 0) {
     child_signals();

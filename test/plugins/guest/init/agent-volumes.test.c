@@ -15,6 +15,8 @@ static struct client client;
 static struct answer answer;
 static char trace[] = "/tmp/berth-volumes-XXXXXX";
 static char folder[] = "/tmp/berth-mount-XXXXXX";
+// While it is there, the mount of "serial:held" does not end.
+static char gate[] = "/tmp/berth-gate-XXXXXX";
 
 static bool note(const char *text) {
   int fd = open(trace, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -41,6 +43,9 @@ static bool mount_it(const struct volume *volume, dev_t *place, struct failure *
            volume->overlay_device == NULL ? "-" : volume->overlay_device);
   note(text);
   if (strcmp(volume->device, "serial:slow") == 0) usleep(400000);
+  if (strcmp(volume->device, "serial:held") == 0) {
+    while (access(gate, F_OK) == 0) usleep(5000);
+  }
   if (strcmp(volume->device, "serial:dies") == 0) abort();
   if (strcmp(volume->device, "serial:missing") == 0) return fail(failure, ENODEV, 255, "the disk is missing");
   *place = stat(volume->path, &facts) == 0 ? facts.st_dev : 1;
@@ -162,6 +167,32 @@ static void meetings(void) {
   end();
 }
 
+// What reads its input sees the end of it while a mount or a flush is under way, whose process was forked with all of the agent's descriptors.
+static void ends_of_input(void) {
+  char target[64];
+  snprintf(target, sizeof target, "%s/put", folder);
+  int fd = mkstemp(gate);
+  if (fd >= 0) close(fd);
+  begin();
+  client_run_sleeper(&client);
+  uint32_t command = client_open(&client, "exec", TAG_ARGV, "cat", 0);
+  uint32_t upload = client_open(&client, "put", TAG_PATH, target, TAG_TYPE, "file", 0);
+  client_send(&client, FRAME_DATA, upload, STREAM_IN, "put", 3);
+  uint32_t held = ask_plainly("serial:held");
+  client_send(&client, FRAME_EOF, command, STREAM_IN, NULL, 0);
+  client_answer(&client, command, &answer, true, 5000);
+  check(answer.ended && fields_number(&answer.fields, TAG_EXIT_CODE, 9) == 0, "a command sees the end of its input while a volume is being mounted");
+  answer_free(&answer);
+  client_send(&client, FRAME_EOF, upload, STREAM_IN, NULL, 0);
+  client_answer(&client, upload, &answer, true, 5000);
+  check(answer.ended && fields_number(&answer.fields, TAG_ERRNO, 0) == 0 && access(target, F_OK) == 0, "and so does an upload");
+  answer_free(&answer);
+  unlink(gate);
+  check(answered(held, 0), "and then the volume is there");
+  unlink(target);
+  end();
+}
+
 int main(void) {
   int fd = mkstemp(trace);
   if (fd < 0 || mkdtemp(folder) == NULL) return 2;
@@ -169,6 +200,7 @@ int main(void) {
   refusals();
   life();
   meetings();
+  ends_of_input();
   unlink(trace);
   rmdir(folder);
   return checks_end();
