@@ -11,13 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-// A guest has one connection for each file, and for a moment a second one when the first breaks.
-enum { SOURCES = 9, PIECE = 65536, RETRY_MS = 100, LAST_MS = 2000 };
+// A guest has one connection for each file, and for a moment a second one when the first breaks. A newer one ends the older of two: whoever holds connections idle keeps nobody out.
+enum { OF_FILE = 2, SOURCES = 1 + OF_FILE * KEEPER_FILES, PIECE = 65536, RETRY_MS = 100, LAST_MS = 2000 };
 
 struct source {
   int fd; // -1: free
   int file;
   bool acknowledged; // its sender is told how much was written; what cannot be written is kept, and no more is read meanwhile
+  uint64_t turn; // the lower one is older
   uint64_t total;
   size_t have;
   size_t done;
@@ -38,8 +39,10 @@ static void end(struct source *source) {
 }
 
 static void begin(struct source *source, int fd, int file, bool acknowledged) {
+  static uint64_t turns;
   source->fd = fd;
   source->file = file;
+  source->turn = turns++;
   source->acknowledged = acknowledged;
   source->total = source->have = source->done = 0;
 }
@@ -76,12 +79,14 @@ static void take(struct source *source) {
 
 static void welcome(const struct keeper *keeper, int file) {
   int fd = accept4(keeper->files[file].listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  for (int i = 1; fd >= 0 && i < SOURCES; i++) {
-    if (sources[i].fd >= 0) continue;
-    begin(&sources[i], fd, file, true);
-    return;
+  if (fd < 0) return;
+  struct source *place = NULL;
+  for (int i = 1 + OF_FILE * file; i < 1 + OF_FILE * (file + 1); i++) {
+    if (place == NULL || (place->fd >= 0 && (sources[i].fd < 0 || sources[i].turn < place->turn))) place = &sources[i];
   }
-  if (fd >= 0) close(fd);
+  // What of it is not written was not acknowledged either, so its sender keeps it.
+  if (place->fd >= 0) end(place);
+  begin(place, fd, file, true);
 }
 
 static void reopen(struct keeper *keeper) {

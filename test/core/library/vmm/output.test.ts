@@ -44,6 +44,36 @@ await t.test('lines reach their files, each piece is acknowledged, a moved file 
   await t.rejects(rotateOutput(folder, 'output', join(directory, 'moved'), process.pid), { code: 'vm_rotate_failed' })
 })
 
+await t.test('idle strangers at a port of the guest keep nobody out: the newest connections are served, and those of another file go on', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const folder = runFolder(directory, 'run', 'none')
+  await folder.make(undefined)
+  for (const name of ['console', 'output', 'report']) {
+    await writeFile(join(directory, name), '')
+    await symlink(join(directory, name), join(folder.path, name))
+  }
+  const child = spawn(OUTPUT_PROGRAM, [...outputArgs('v'), 'sh', '-c', 'echo the VMM; exec sleep 600'], { cwd: folder.path, stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  await eventually('the VMM has printed', async () => await readFile(join(directory, 'console'), 'utf8') === 'the VMM\n')
+  const guest = connect(join(folder.path, 'v_1025'))
+  await say(guest, 'one\n', 4n)
+  const strangers: Socket[] = []
+  for (let n = 0; n < 9; n++) {
+    strangers.push(await call(join(folder.path, 'v_1026')))
+  }
+  const report = await call(join(folder.path, 'v_1026'))
+  await say(report, 'end\n', 4n)
+  t.equal(await readFile(join(directory, 'report'), 'utf8'), 'end\n')
+  await say(guest, 'two\n', 8n)
+  t.equal(await readFile(join(directory, 'output'), 'utf8'), 'one\ntwo\n')
+  for (const socket of [report, guest, ...strangers]) socket.destroy()
+  child.kill('SIGKILL')
+  await exited
+  await outputEnded(folder)
+})
+
 const skip = process.getuid?.() === 0 ? false : 'only root can become another user'
 await t.test('where the VMM is started by root, what stays behind is the VM\'s user for good, and opens and makes everything as that', { skip }, async (t) => {
   const user = { uid: 61_013, gid: 61_014 }
@@ -73,6 +103,19 @@ await t.test('where the VMM is started by root, what stays behind is the VM\'s u
   await exited
   await outputEnded(folder)
 })
+
+/** Connects, again when as many as can wait do so already. */
+async function call (path: string): Promise<Socket> {
+  for (;;) {
+    const socket = connect(path)
+    try {
+      await once(socket, 'connect')
+      return socket.on('error', () => {})
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'EAGAIN') throw error
+    }
+  }
+}
 
 /** Writes, and waits for the acknowledgement. */
 async function say (socket: Socket, text: string, total: bigint): Promise<void> {
