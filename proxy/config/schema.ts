@@ -47,7 +47,7 @@ const Limits = Type.Object({
   handshakeMs: timeMs(30_000, 'time for a TLS handshake'),
   headerMs: timeMs(10_000, 'time for the header of a request'),
   keepAliveMs: timeMs(75_000, 'time that an unused connection of a guest stays open'),
-  connectMs: timeMs(10_000, 'time to connect to a host, TLS included'),
+  connectMs: timeMs(10_000, 'time to connect to a host, TLS included, and for a connection to it to close'),
   idleMs: timeMs(900_000, 'time without a byte after which a request is given up'),
   tunnelIdleMs: timeMs(7_200_000, 'the same for WebSockets'),
   originIdleMs: timeMs(60_000, 'time after which unused connections to a host are closed'),

@@ -36,7 +36,7 @@ export function createTlsGuestServer (vm: Vm, port: number, services: Services):
   serve(tls, createHttp1Handler({ vm, services, connectionOf: socket => connections.get(socket), reparse: socket => { tls.emit('secureConnection', socket) } }))
   const bySession = new WeakMap<Http2Session, GuestConnection>()
   const http2 = createHttp2Handler({ vm, services })
-  let arriving: GuestConnection | undefined
+  let arriving: { readonly connection: GuestConnection, readonly socket: TLSSocket } | undefined
   tls.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
     const connection = stream.session === undefined ? undefined : bySession.get(stream.session)
     if (connection === undefined) return stream.destroy()
@@ -51,17 +51,18 @@ export function createTlsGuestServer (vm: Vm, port: number, services: Services):
     if (connections.has(socket)) return
     const host = typeof socket.servername === 'string' ? canonicalHost(socket.servername) : undefined
     const connection = new GuestConnection(vm, host?.name, { secure: true, port })
-    arriving = connection
+    arriving = { connection, socket }
     connections.set(socket, connection)
     // Many clients finish the handshake before they check the certificate. That such a client then closes the connection is the only sign that it does not trust the CA.
     socket.once('close', () => vm.runFor(socket, () => { if (!connection.used) recordTls(socket, connection.serverName ?? '', 'no_request') }))
   }))
   // Node emits the session within the 'secureConnection' event of its connection; later it shows the connection only through a proxy object.
   tls.on('session', session => vm.runFor(session, () => {
-    if (arriving !== undefined) bySession.set(session, arriving)
+    const socket = arriving?.socket
+    if (arriving !== undefined) bySession.set(session, arriving.connection)
     session.setLocalWindowSize(HTTP2_CONNECTION_WINDOW_BYTES)
     sessions.add(session)
-    endWhenGivenUp(session)
+    endWhenGivenUp(session, () => socket?.destroy())
     session.once('close', () => sessions.delete(session))
     // A listener that is given along with the time hears of the first silence alone, in which a request may have been under way.
     session.setTimeout(services.limits.keepAliveMs)

@@ -18,12 +18,18 @@ export interface DialOptions {
   readonly alpn: readonly string[]
   readonly session: Buffer | undefined
   readonly onSession: (session: Buffer) => void
+  /** Is told of each connection as soon as it is dialled. */
+  readonly onSocket: (socket: Socket) => void
+  /** ends the dial */
+  readonly signal: AbortSignal
   /** Takes arriving bytes as a view of memory that is overwritten after the call; without it the socket is read as a stream. */
   readonly onRead?: (view: Buffer) => void
 }
 
 // When there is another address to try, a long wait for the first helps nobody.
 const FIRST_ADDRESS_MS = 3_000
+/** A name may have thousands of addresses, of which none answers. */
+const MOST_ADDRESSES = 8
 const KEEP_ALIVE_MS = 60_000
 /** Arriving bytes of all connections are read into this buffer, one piece at a time: a new buffer for each TLS record would cost more than parsing the record. */
 const ARRIVALS = Buffer.allocUnsafeSlow(64 * 1024)
@@ -39,9 +45,11 @@ export async function vettedAddresses (host: CanonicalHost, services: OriginServ
 /** Connects to the first address that answers; a bad certificate counts as an answer. */
 export async function dial (target: Target, options: DialOptions, services: OriginServices): Promise<Socket | TLSSocket> {
   let failure = new Refusal('connect_failed')
-  for (const [index, address] of options.addresses.entries()) {
+  const addresses = options.addresses.slice(0, MOST_ADDRESSES)
+  for (const [index, address] of addresses.entries()) {
+    if (options.signal.aborted) throw new Refusal('policy_changed')
     try {
-      const last = index === options.addresses.length - 1
+      const last = index === addresses.length - 1
       const timeoutMs = last ? services.limits.connectMs : Math.min(FIRST_ADDRESS_MS, services.limits.connectMs)
       return await dialAddress(address, timeoutMs, target, options, services)
     } catch (error) {
@@ -55,14 +63,18 @@ export async function dial (target: Target, options: DialOptions, services: Orig
 function dialAddress (address: string, timeoutMs: number, target: Target, options: DialOptions, services: OriginServices): Promise<Socket | TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port, ...arrivals(options) })
+    options.onSocket(socket)
     let connected = false
     const timer = setTimeout(() => fail(new Refusal('connect_timeout')), timeoutMs)
     // This listener stays for the socket's whole life: an error that nobody listens for would end the program.
     const fail = (error: unknown) => {
       clearTimeout(timer)
+      options.signal.removeEventListener('abort', giveUp)
       reject(error instanceof Refusal ? error : new Refusal(codeOf(error, connected), { cause: error }))
       socket.destroy()
     }
+    const giveUp = (): void => fail(new Refusal('policy_changed'))
+    options.signal.addEventListener('abort', giveUp)
     /** The kernel says which address was reached: whatever happened on the way, nothing is sent to an address that may not be dialled. */
     const vetReached = (): boolean => {
       const refusal = services.vet(socket.remoteAddress ?? '')
@@ -79,6 +91,7 @@ function dialAddress (address: string, timeoutMs: number, target: Target, option
       // The rules may have changed during the handshake.
       if (socket.destroyed || !vetReached()) return
       clearTimeout(timer)
+      options.signal.removeEventListener('abort', giveUp)
       services.counters.originConnections++
       resolve(socket)
     })

@@ -11,12 +11,14 @@ const CHECK_MS = 3_000
  *
  * Such a session is recognized by a PING that stays in nghttp2's queue although the connection takes bytes. A session is sent a PING only when it has received something and then falls silent,
  * and only once, since some servers count useless PINGs as an attack (gRPC: `too_many_pings`). A PING without an answer alone proves nothing: the other side may be a VM in standby.
+ *
+ * A session that has ended, in whatever way, waits in Node for the other side to take its last bytes and to close the connection: `end` ends that.
  */
-export function endWhenGivenUp (session: Http2Session): void {
+export function endWhenGivenUp (session: Http2Session, end: () => void): void {
   let seenBytes = 0
   let question: 'none' | 'open' | 'answered' = 'none'
   const timer = setInterval(() => {
-    if (session.destroyed) return
+    if (session.destroyed) return end()
     const { bytesRead } = session.socket
     if (bytesRead !== seenBytes) {
       seenBytes = bytesRead

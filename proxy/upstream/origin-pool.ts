@@ -2,14 +2,17 @@
 import type { CanonicalHost } from '../contract/canonical-host.ts'
 import type { GuestWay } from '../gate/admit.ts'
 import { Origin } from './origin.ts'
+import { Passing } from './passing.ts'
 import type { OriginServices } from './services.ts'
 
 export class OriginPool {
   readonly #services: OriginServices
+  readonly #passing: Passing
   readonly #origins = new Map<string, Origin>()
 
   constructor (services: OriginServices) {
     this.#services = services
+    this.#passing = new Passing(services.limits.requests)
   }
 
   /** The origin of a host at a port; plain and TLS connections have different origins. */
@@ -18,7 +21,7 @@ export class OriginPool {
     const known = this.#origins.get(key)
     if (known !== undefined) return known
     if (this.#origins.size >= this.#services.limits.originsPerVm) this.#makeRoom()
-    const origin = new Origin({ host, port, secure }, this.#services)
+    const origin = new Origin({ host, port, secure }, this.#services, this.#passing)
     this.#origins.set(key, origin)
     return origin
   }

@@ -16,6 +16,8 @@ export class GuestConnection {
   used = false
   /** HTTP/2 streams that are open on it */
   streams = 0
+  /** whether its end is looked for, over HTTP/1.1 */
+  watched = false
   #written: string | undefined
   #origin: Origin | undefined
 

@@ -1,10 +1,13 @@
 import t from 'tap'
 import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
 import { createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { eventually } from '../helpers/eventually.ts'
 import { ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
 import { vmPolicy } from './helpers/proxy.ts'
+import { startRawOrigin } from './helpers/raw-origin.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
 import { workerOf } from './helpers/workers.ts'
 
@@ -122,6 +125,26 @@ t.test('A58: connections and requests beyond the limits of a VM are refused, and
   t.match(await ask(stage.proxy, stage.guest, { name: HOST, headers: { host: stage.host(HOST) } }), { status: 429, text: /too_many_requests/ })
   hold = false
   t.equal(await alive(stage, other), 200)
+})
+
+t.test('A58: what guests give up while its host is dialled is dialled for no more, in either protocol', async (t) => {
+  const stage = await setStage(t, { limits: { connectMs: 60_000 } })
+  stage.names.records.set(HOST, [loopback(100)])
+  // It takes connections, and says nothing in any handshake.
+  const origin = await startRawOrigin({ address: loopback(100), port: stage.port, host: HOST, heard () {} })
+  t.teardown(() => origin.close())
+  for (let round = 0; round < 6; round++) {
+    const before = origin.connections
+    const socket = await openTls(stage.proxy, stage.guest, HOST, { alpn: [round < 3 ? 'http/1.1' : 'h2'] })
+    if (round < 3) socket.write(`GET / HTTP/1.1\r\nHost: ${stage.host(HOST)}\r\n\r\n`.repeat(3))
+    else connectHttp2(`https://${HOST}`, { createConnection: () => socket }).on('error', () => {}).request({ ':authority': stage.host(HOST), ':path': '/' }).on('error', () => {})
+    await eventually('it is dialled', () => origin.connections > before)
+    socket.destroy()
+    await eventually('the dial has ended with the request', () => origin.open() === 0, { limitMs: 5_000 })
+  }
+  const ended = async () => (await stage.proxy.audit(`vm-${stage.guest}`)).filter(({ protocol }) => protocol !== 'tls').map(({ reason }) => reason)
+  await eventually('each of the requests has ended, also those that wait behind another', async () => (await ended()).length === 12, { limitMs: 5_000 })
+  t.same([...new Set(await ended())], ['guest_closed'])
 })
 
 /** The first message of a TLS client, as bytes. */

@@ -4,7 +4,11 @@ import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect as connectHttp2, type ServerHttp2Stream } from 'node:http2'
 import { connect as connectTls } from 'node:tls'
+import { eventually } from '../helpers/eventually.ts'
+import { ACK, END_HEADERS, END_STREAM, frame, FrameReader, GOAWAY, HEADERS, headers, PREFACE, SETTINGS, word } from './helpers/frames.ts'
 import { openPlain, openTls } from './helpers/guest.ts'
+import { loopback } from './helpers/network.ts'
+import { startRawOrigin } from './helpers/raw-origin.ts'
 import { setStage } from './helpers/setup.ts'
 import { figure, workerOf } from './helpers/workers.ts'
 
@@ -39,6 +43,39 @@ t.test('A59: resets in the middle of uploads and downloads leave no descriptor b
   }
   for (let tries = 0; tries < 500 && await count() > before + 1; tries++) await new Promise(resolve => setTimeout(resolve, 20))
   t.ok(await count() <= before + 1, `${before} before`)
+})
+
+t.test('A59: an origin over HTTP/2 that says farewell behind each answer, and never closes, leaves no descriptor behind', async (t) => {
+  const stage = await setStage(t)
+  const readers: FrameReader[] = []
+  stage.names.records.set(HOST, [loopback(100)])
+  const origin = await startRawOrigin({
+    address: loopback(100), port: stage.port, host: HOST, authority: stage.authority, alpn: ['h2'], halfOpen: true,
+    heard (socket, piece, connection) {
+      const isFirst = readers[connection] === undefined
+      const reader = readers[connection] ??= new FrameReader()
+      if (isFirst) socket.write(frame(SETTINGS, 0, 0))
+      for (const { type, flags, stream } of reader.push(isFirst ? piece.subarray(PREFACE.length) : piece)) {
+        if (type === SETTINGS && (flags & ACK) === 0) socket.write(frame(SETTINGS, ACK, 0))
+        if (type === HEADERS) socket.write(Buffer.concat([headers(stream, END_HEADERS | END_STREAM, [[':status', '200']]), frame(GOAWAY, 0, 0, Buffer.concat([word(stream), word(0)]))]))
+      }
+    }
+  })
+  t.teardown(() => origin.close())
+  const { pid } = await workerOf(stage.proxy, stage.guest)
+  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const socket = await openTls(stage.proxy, stage.guest, HOST, { alpn: ['h2'] })
+  const session = connectHttp2(`https://${HOST}`, { createConnection: () => socket })
+  t.teardown(() => session.destroy())
+  const before = await count()
+  for (let round = 0; round < 15; round++) {
+    const stream = session.request({ ':authority': stage.host(HOST), ':path': '/' })
+    const [{ ':status': status }] = await once(stream.resume(), 'response')
+    t.equal(status, 200)
+    await once(stream, 'close')
+  }
+  t.equal(origin.connections, 15)
+  await eventually('its connections are closed', async () => await count() <= before + 1, { limitMs: 20_000 })
 })
 
 t.test('A60: a guest that does not read costs no memory: the origin is held back', async (t) => {

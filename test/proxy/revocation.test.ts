@@ -1,10 +1,14 @@
 import t from 'tap'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { connect, constants, type ClientHttp2Session } from 'node:http2'
 import { closesWithin, exchangeBytes, openTls } from './helpers/guest.ts'
 import { vmPolicy } from './helpers/proxy.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { loopback } from './helpers/network.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
+import { openStuckTunnel, startDeafOrigin } from './helpers/stuck-tunnel.ts'
+import { workerOf } from './helpers/workers.ts'
 
 const HOST = 'api.good.test'
 
@@ -52,4 +56,18 @@ t.test('a revision that removes VMs is in force for all of them when it is ackno
   for (const socket of kept) t.ok(await closesWithin(socket, 10_000), 'no connection of a removed VM is left')
   await Promise.all(closed)
   t.equal((await stage.proxy.call('GET', '/health')).status, 200)
+})
+
+t.test('a revision that removes a VM is acknowledged when its connections to origins have ended, too, also those that wait for an origin to read', async (t) => {
+  const stage = await setStage(t)
+  const origin = await startDeafOrigin(stage)
+  t.teardown(() => origin.close())
+  const { pid } = await workerOf(stage.proxy, stage.guest)
+  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const before = await count()
+  const socket = await openStuckTunnel(stage)
+  socket.resetAndDestroy()
+  await eventually('the guest is gone', async () => await count() <= before + 1)
+  await stage.proxy.policy()
+  t.equal(await count(), before)
 })

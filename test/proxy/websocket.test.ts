@@ -1,13 +1,17 @@
 import t from 'tap'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket, WebSocketServer } from 'ws'
+import { eventually } from '../helpers/eventually.ts'
 import { exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
+import { openStuckTunnel, startDeafOrigin } from './helpers/stuck-tunnel.ts'
+import { workerOf } from './helpers/workers.ts'
 
 const HEAD = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
 
@@ -129,6 +133,19 @@ t.test('A59: a guest that resets its connection before the 101, or after it, lea
     t.equal(open.size, 0)
   }
   t.equal((await stage.proxy.call('GET', '/health')).status, 200)
+})
+
+t.test('A59: an origin that reads nothing of a WebSocket has no connection for long once its guest has closed', async (t) => {
+  const stage = await setStage(t, { limits: { connectMs: 1000 } })
+  const origin = await startDeafOrigin(stage)
+  t.teardown(() => origin.close())
+  const { pid } = await workerOf(stage.proxy, stage.guest)
+  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const before = await count()
+  const socket = await openStuckTunnel(stage)
+  socket.resetAndDestroy()
+  await eventually('the connection to the origin and that of the guest are closed', async () => await count() <= before, { limitMs: 20_000 })
+  t.equal(origin.connections, 1)
 })
 
 t.test('a plain WebSocket goes through without the header, and one is ended with its VM', async (t) => {

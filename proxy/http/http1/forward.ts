@@ -190,8 +190,8 @@ export class Forward implements OriginCall, ExchangeOwner {
     if (this.#ended) return
     const { exchange, response } = this.#options
     this.#ended = true
-    this.#connection?.cancel(this)
-    if (response.headersSent) {
+    this.#cancel()
+    if (response.headersSent || code === 'guest_closed') {
       response.destroy()
     } else {
       exchange.status = undefined
@@ -208,8 +208,13 @@ export class Forward implements OriginCall, ExchangeOwner {
     }
     if (this.#ended) return
     this.#ended = true
-    this.#connection?.cancel(this)
+    this.#cancel()
     this.#finish('guest_closed')
+  }
+
+  #cancel (): void {
+    if (this.#connection === undefined) this.#options.origin.http1.withdraw(this)
+    else this.#connection.cancel(this)
   }
 
   #finish (code?: ReasonCode): void {
@@ -217,7 +222,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     if (exchange.finished) return
     exchange.status ??= response.headersSent ? response.statusCode : undefined
     // Nobody reads what the origin still sends or waits for.
-    this.#connection?.cancel(this)
+    this.#cancel()
     origin.done()
     exchange.finish(code)
   }

@@ -40,6 +40,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       response.destroy()
       return
     }
+    watch(connection, request.socket)
     request.on('error', ignore)
     response.on('error', ignore)
     const head = readHead(request, services.limits)
@@ -64,6 +65,16 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     exchange.socket = request.socket
     exchange.trace?.goOn(request.headers['traceparent'])
     return exchange
+  }
+
+  /** Node tells only the answer that it is about to send of the end of its connection, and none of those that wait behind it. */
+  function watch (connection: GuestConnection, socket: Socket): void {
+    if (connection.watched) return
+    connection.watched = true
+    // First those that are told end in their own way.
+    socket.once('close', () => setImmediate(() => {
+      for (const exchange of [...vm.exchanges]) if (exchange.socket === socket && exchange.subject.protocol === 'http/1.1') exchange.abort('guest_closed')
+    }))
   }
 
   function hostOf (connection: GuestConnection, written: string | undefined) {

@@ -50,7 +50,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     origin.begin()
     exchange.owner = this
     socket.on('close', exchange.listener(() => this.#closed()))
-    origin.requestAlone(this)
+    origin.tunnels.request(this)
   }
 
   head (): OutgoingHead | undefined {
@@ -109,7 +109,8 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     if (this.#ended) return
     const { exchange, request, socket } = this.#options
     this.#ended = true
-    this.#connection?.cancel(this)
+    if (this.#connection === undefined) this.#options.origin.tunnels.withdraw(this)
+    else this.#connection.cancel(this)
     if (exchange.status === undefined) refuseOnSocket(request, socket, code)
     else socket.destroy()
     this.#finish(code)
@@ -145,7 +146,8 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   /** The guest's side has closed: what it sent is still delivered. */
   #closed (): void {
     this.#ended = true
-    this.#connection?.leave(this)
+    if (this.#connection === undefined) this.#options.origin.tunnels.withdraw(this)
+    else this.#connection.leave(this)
     this.#finish(this.#options.exchange.status === undefined ? 'guest_closed' : undefined)
   }
 

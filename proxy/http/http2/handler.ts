@@ -2,6 +2,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { GuestConnection } from '../../vms/connection.ts'
 import { reasonOf, Refusal } from '../../contract/reasons.ts'
+import type { OriginSession } from '../../upstream/http2-session.ts'
+import type { SessionCall } from '../../upstream/http2-sessions.ts'
 import type { Origin } from '../../upstream/origin.ts'
 import { Exchange } from '../../vms/exchange.ts'
 import type { Services } from '../../vms/services.ts'
@@ -29,25 +31,31 @@ export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stre
 /** Makes the listener for new streams. */
 export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
   /** @param isAgain whether the origin has refused to process it before */
-  async function forward (request: ForwardedRequest, { isAgain }: { readonly isAgain: boolean }): Promise<void> {
-    const { reply, head, origin, upload } = request
-    try {
-      const session = await origin.http2.get()
-      if (reply.ended) return
-      const again = (): void => {
-        upload.hold()
-        void forward(request, { isAgain: true })
+  function forward (request: ForwardedRequest, { isAgain }: { readonly isAgain: boolean }): void {
+    const { reply, origin } = request
+    const call: SessionCall = {
+      opened: session => reply.exchange.run(() => { if (!reply.ended) send(request, session, isAgain) }),
+      failed (error) {
+        if (error instanceof Refusal) reply.exchange.abort(reasonOf(error))
+        else reply.exchange.fault(error)
       }
-      if (upload.begun && (session === undefined || !upload.isRepeatable)) reply.abort('upstream_failed')
-      else if (session === undefined) forwardToHttp1(reply, head, origin)
-      else if (!session.closed && !session.destroyed) forwardToHttp2({ reply, head, upload, again: isAgain ? undefined : again }, session)
-      // The session has ended meanwhile, because of another stream or by the origin's GOAWAY.
-      else if (isAgain) reply.abort('upstream_failed')
-      else void forward(request, { isAgain: true })
-    } catch (error) {
-      if (error instanceof Refusal) reply.exchange.abort(reasonOf(error))
-      else reply.exchange.fault(error)
     }
+    reply.far = { close: () => origin.http2.withdraw(call) }
+    origin.http2.request(call)
+  }
+
+  function send (request: ForwardedRequest, session: OriginSession | undefined, isAgain: boolean): void {
+    const { reply, head, origin, upload } = request
+    const again = (): void => {
+      upload.hold()
+      forward(request, { isAgain: true })
+    }
+    if (upload.begun && (session === undefined || !upload.isRepeatable)) reply.abort('upstream_failed')
+    else if (session === undefined) forwardToHttp1(reply, head, origin)
+    else if (session.usable) forwardToHttp2({ reply, head, upload, again: isAgain ? undefined : again }, session)
+    // The session has ended meanwhile, because of another stream or by the origin's GOAWAY.
+    else if (isAgain) reply.abort('upstream_failed')
+    else forward(request, { isAgain: true })
   }
 
   function begin (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
@@ -61,7 +69,7 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
       if (typeof head === 'string') return reply.abort(head)
       if (typeof origin === 'string') return reply.abort(origin)
       exchange.expectedBytes = head.contentLength ?? 0
-      void forward({ reply, head, origin, upload: new Upload(stream, exchange) }, { isAgain: false })
+      forward({ reply, head, origin, upload: new Upload(stream, exchange) }, { isAgain: false })
     })
   }
 

@@ -14,18 +14,22 @@ import type { Reply } from './reply.ts'
 
 /** Sends the request on as HTTP/1.1. */
 export function forwardToHttp1 (reply: Reply, head: StreamHead, origin: Origin): void {
-  origin.http1.request(new Http1Call(reply, head))
+  const call = new Http1Call(reply, head, origin)
+  reply.far = call
+  origin.http1.request(call)
 }
 
 class Http1Call implements OriginCall {
   readonly #reply: Reply
   readonly #head: StreamHead
+  readonly #origin: Origin
   #connection: RequestCarrier | undefined
   #down: Pump | undefined
 
-  constructor (reply: Reply, head: StreamHead) {
+  constructor (reply: Reply, head: StreamHead, origin: Origin) {
     this.#reply = reply
     this.#head = head
+    this.#origin = origin
   }
 
   head (): OutgoingHead | undefined {
@@ -46,7 +50,6 @@ class Http1Call implements OriginCall {
     const { stream, exchange } = this.#reply
     this.#connection = connection
     exchange.headerWritten(connection)
-    this.#reply.far = this
     if (stream.endAfterHeaders) return
     let trailers: readonly string[] = []
     stream.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
@@ -88,7 +91,8 @@ class Http1Call implements OriginCall {
 
   /** The guest has cancelled the request. */
   close (): void {
-    this.#connection?.cancel(this)
+    if (this.#connection === undefined) this.#origin.http1.withdraw(this)
+    else this.#connection.cancel(this)
   }
 }
 

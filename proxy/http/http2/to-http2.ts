@@ -1,8 +1,8 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/2: stream to stream, with trailers and resets both ways, so that gRPC goes through.
-import { constants, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2'
+import { constants, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2'
 import { requestTrailers } from '../../gate/request-fields.ts'
 import { hasNoBody } from '../../gate/status.ts'
-import { isUnprocessed } from '../../upstream/http2-sessions.ts'
+import type { OriginSession } from '../../upstream/http2-session.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines, toObject } from './headers.ts'
 import type { Reply } from './reply.ts'
@@ -17,7 +17,7 @@ export interface Http2Request {
 }
 
 /** Sends the request on. The policy is read in the turn in which the header is written. */
-export function forwardToHttp2 (request: Http2Request, session: ClientHttp2Session): void {
+export function forwardToHttp2 (request: Http2Request, session: OriginSession): void {
   const { reply, head } = request
   const { stream: guest, exchange } = reply
   const rules = exchange.readPolicy()
@@ -38,7 +38,7 @@ function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
   return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
 }
 
-function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2Stream, session: ClientHttp2Session): void {
+function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2Stream, session: OriginSession): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   outgoing.on('response', exchange.listener((headers: { ':status'?: number, 'content-length'?: string }, flags: number, raw: string[] = []) => {
@@ -58,7 +58,7 @@ function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2S
   outgoing.on('error', () => {})
   outgoing.on('close', exchange.listener(() => {
     if (reply.ended || exchange.finished) return
-    if (!guest.headersSent && again !== undefined && upload.isRepeatable && isUnprocessed(outgoing, session)) again()
+    if (!guest.headersSent && again !== undefined && upload.isRepeatable && session.isUnprocessed(outgoing)) again()
     else if (!guest.headersSent) reply.abort('upstream_failed')
     else if (!guest.writableEnded) reply.reset(isReset(outgoing, session) ? outgoing.rstCode : constants.NGHTTP2_INTERNAL_ERROR)
   }))
@@ -70,8 +70,8 @@ function isWhole (outgoing: ClientHttp2Stream, received: number, told: string | 
 }
 
 /** Whether the origin reset it. Node cancels the streams of a connection that is gone, and a client may take a cancelled answer for one that has ended. */
-function isReset (outgoing: ClientHttp2Stream, session: ClientHttp2Session): boolean {
-  return outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !session.closed && !session.destroyed
+function isReset (outgoing: ClientHttp2Stream, session: OriginSession): boolean {
+  return outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && session.usable
 }
 
 function sendBody ({ reply, upload }: Http2Request, outgoing: ClientHttp2Stream): void {

@@ -19,17 +19,25 @@ export interface ConnectionOwner {
 /** Time that a request needs to arrive before the origin closes an unused connection. */
 const MARGIN_MS = 1_000
 
+/** The owner of the socket below. */
+export interface SocketOwner {
+  /** Nobody uses it any more: what was written is still sent, and then it is closed. */
+  letGo (socket: Socket): void
+}
+
 export class OriginConnection implements AnswerSink, RequestCarrier {
   readonly #owner: ConnectionOwner
   readonly #parser: AnswerParser
   #socket: Socket | undefined
+  #sockets: SocketOwner | undefined
   #call: OriginCall | undefined
   /** the rest of the request's body; 'over' when all of it was written */
   #request: number | 'chunked' | 'tunnel' | 'over' = 'over'
   #answer: 'awaited' | 'header' | 'body' | 'over' = 'over'
   /** whether another request may follow */
   #persistent = true
-  #requests = 0
+  /** whether it waited for a request, during which the origin may have closed it */
+  #waited = false
   #heard = false
   /** how long the origin keeps it unused, and since when it is unused */
   #keptMs = Number.POSITIVE_INFINITY
@@ -42,8 +50,9 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   }
 
   /** Takes over the socket; its bytes go to `read`. */
-  open (socket: Socket): void {
+  open (socket: Socket, sockets: SocketOwner): void {
     this.#socket = socket
+    this.#sockets = sockets
     socket.on('error', error => { this.#error = error })
     socket.on('end', () => this.#run(() => this.#ended()))
     socket.on('close', () => this.#run(() => this.#closed()))
@@ -55,7 +64,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   }
 
   get diedUnused (): boolean {
-    return this.#requests > 1 && !this.#heard
+    return this.#waited && !this.#heard
   }
 
   /** Writes the header of a request. `false` when the request is no longer wanted or its header is invalid: then the connection stays free. Never throws. */
@@ -89,7 +98,6 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     this.#call = call
     this.#request = body === 0 ? 'over' : body
     this.#answer = 'awaited'
-    this.#requests++
     this.#heard = false
     this.#parser.expect(method === 'HEAD', body === 'tunnel')
     // The previous answer may have been paused at its very end.
@@ -171,7 +179,17 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   leave (call: OriginCall): void {
     if (this.#call !== call) return
     this.#call = undefined
-    this.#socket?.destroySoon()
+    this.#letGo()
+  }
+
+  #letGo (): void {
+    if (this.#socket !== undefined) this.#sockets?.letGo(this.#socket)
+  }
+
+  /** It waits for a request from now on. */
+  wait (): void {
+    this.#waited = true
+    this.#freeSinceMs = performance.now()
   }
 
   destroy (): void {
@@ -232,11 +250,11 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   #settle (): void {
     if (this.#call === undefined || this.#answer !== 'over' || this.#request !== 'over') return
     this.#call = undefined
-    this.#freeSinceMs = performance.now()
+    this.wait()
     // An exception of the next request is handled by `carry`.
     if (this.usable) this.#owner.free(this)
     // The last bytes of the request may not have left yet.
-    else this.#socket?.destroySoon()
+    else this.#letGo()
   }
 
   #fail (error: unknown): void {

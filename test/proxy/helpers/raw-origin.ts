@@ -11,6 +11,8 @@ export interface RawOriginOptions {
   /** without one it is a plain origin */
   readonly authority?: TestAuthority
   readonly alpn?: readonly string[]
+  /** whether it keeps its own side open when the other one has ended */
+  readonly halfOpen?: boolean
   /** Is told of each piece that arrives, and of the connection's number. */
   readonly heard: (socket: Socket, piece: Buffer, connection: number) => void
 }
@@ -22,7 +24,7 @@ export interface RawOrigin {
 }
 
 /** Starts it. */
-export async function startRawOrigin ({ address, port, host, authority, alpn, heard }: RawOriginOptions): Promise<RawOrigin> {
+export async function startRawOrigin ({ address, port, host, authority, alpn, halfOpen = false, heard }: RawOriginOptions): Promise<RawOrigin> {
   const open = new Set<Socket>()
   const below = new Map<number, Socket>()
   const take = (socket: Socket): void => {
@@ -39,7 +41,7 @@ export async function startRawOrigin ({ address, port, host, authority, alpn, he
     if (tcp !== undefined) socket.resetAndDestroy = () => { tcp.resetAndDestroy(); return socket }
     socket.on('data', (piece: Buffer) => heard(socket, piece, connection))
   }
-  const server = authority === undefined ? createPlain(take) : createTls({ ...authority.issue(host), ...alpn === undefined ? {} : { ALPNProtocols: [...alpn] } }, take)
+  const server = authority === undefined ? createPlain({ allowHalfOpen: halfOpen }, take) : createTls({ ...authority.issue(host), allowHalfOpen: halfOpen, ...alpn === undefined ? {} : { ALPNProtocols: [...alpn] } }, take)
   const origin: RawOrigin = {
     connections: 0,
     open: () => open.size,

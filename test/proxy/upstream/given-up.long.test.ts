@@ -53,7 +53,7 @@ t.test('a session whose other side is silent lives on, also when something is qu
   // Timers of one duration run one after the other, so this one is right before the look.
   const timer = setInterval(() => { if (session?.destroyed === false) session.settings({ enablePush: false }) }, 3_000)
   t.teardown(() => clearInterval(timer))
-  if (session !== undefined) endWhenGivenUp(session)
+  if (session !== undefined) endWhenGivenUp(session, () => {})
   await delay(16_000)
   t.equal(session?.destroyed, false)
 })
