@@ -20,6 +20,8 @@ export interface ExchangeSubject {
 /** The request that an exchange belongs to, in the code of its protocol. An object rather than a function in a field: see README.md, "Speed". */
 export interface ExchangeOwner {
   abort (code: ReasonCode): void
+  /** Another policy is in force: a header that was given to Node and has not left yet must not leave. */
+  renew? (): void
 }
 
 /** The part of a VM that its exchanges use. */
@@ -119,6 +121,11 @@ export class Exchange {
       this.vm.fault(error)
       this.finish(code)
     }
+  }
+
+  /** Another policy is in force. */
+  renew (): void {
+    this.run(() => this.owner?.renew?.())
   }
 
   /** Ends both sides because of an exception in a callback. A bad answer is its origin's fault, any other exception a bug of this program. */

@@ -80,7 +80,7 @@ export class VmTable {
       const before = this.#byAddress.get(address)
       const vm = made[index]
       if (vm === undefined) {
-        if (before !== undefined) before.policy = policy
+        before?.enforce(policy)
         continue
       }
       if (before !== undefined) this.#leaving.add(before)

@@ -21,8 +21,7 @@ export class Vm implements ExchangeVm {
   readonly id: string
   readonly address: string
   readonly epoch: string
-  /** replaced as a whole; each request reads it when it writes its header */
-  policy: CompiledPolicy
+  #policy: CompiledPolicy
   readonly connections = new Set<Socket>()
   readonly exchanges = new Set<Exchange>()
   readonly origins: OriginPool
@@ -42,12 +41,23 @@ export class Vm implements ExchangeVm {
     this.id = policy.source.id
     this.address = policy.source.address
     this.epoch = policy.source.epoch
-    this.policy = policy
+    this.#policy = policy
     this.origins = new OriginPool(services)
     this.newNames = new Bucket(services.limits.newNamesPerSecond)
     this.dnsQueries = new Bucket(services.limits.dnsPerSecond)
     this.#services = services
     this.#createServer = createServer
+  }
+
+  /** Replaced as a whole; each request reads it when it writes its header. */
+  get policy (): CompiledPolicy {
+    return this.#policy
+  }
+
+  /** Puts another policy in force: no header with a value of the one before leaves after this has returned. */
+  enforce (policy: CompiledPolicy): void {
+    this.#policy = policy
+    forEachApart(this.exchanges, exchange => exchange.renew(), error => this.fault(error))
   }
 
   get ended (): boolean {

@@ -1,13 +1,15 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect as connectHttp2, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'node:http'
+import { eventually } from '../helpers/eventually.ts'
 import { answered, ask, exchangeBytes, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
-import { workersOf } from './helpers/workers.ts'
+import { figure, workersOf } from './helpers/workers.ts'
 import { openAuthority } from '../../proxy/tls/authority.ts'
 
 /** Every request of it goes over one connection, one after another. */
@@ -218,6 +220,46 @@ t.test('A46: a request that waits for its connection while the value changes car
   t.equal((await answer).status, 200)
   t.equal(origin.seen[0]?.headers.authorization, 'Bearer the-new-value')
 })
+
+for (const [what, rules, expected] of [['changes', [{ value: 'the-new-value' }], 'Bearer the-new-value'], ['goes', [], undefined]] as const) {
+  t.test(`A46: a request over HTTP/2 that waits for its origin to take one more carries no value of before when its credential ${what}`, async (t) => {
+    const stage = await setStage(t)
+    const seen: [path: string | undefined, value: string | undefined, body: string][] = []
+    const held: ServerHttp2Stream[] = []
+    await stage.origin(100, {
+      http2 (server) {
+        server.updateSettings({ maxConcurrentStreams: 1 })
+        server.on('stream', (stream: ServerHttp2Stream, headers) => {
+          stream.on('error', () => {})
+          if (headers[':path'] === '/held') return held.push(stream)
+          let body = ''
+          stream.on('data', (piece: Buffer) => { body += piece.toString() })
+          stream.on('end', () => {
+            seen.push([headers[':path'], headers.authorization, body])
+            stream.respond({ ':status': 204 }, { endStream: true })
+          })
+        })
+      }
+    })
+    const socket = await openTls(stage.proxy, stage.guest, 'api.good.test', { alpn: ['h2'] })
+    const session = connectHttp2('https://api.good.test', { createConnection: () => socket })
+    t.teardown(() => session.destroy())
+    const send = (path: string, body: string) => session.request({ ':authority': stage.host('api.good.test'), ':path': path, ':method': 'POST' }).end(body)
+    // The origin's SETTINGS are known with its first answer.
+    await once(send('/first', 'x'), 'response')
+    send('/held', 'x').on('error', () => {})
+    await eventually('the place is taken', () => held.length === 1)
+    const waiting = ['one', 'two', 'three'].map(body => send('/waiting', body))
+    const answers = Promise.all(waiting.map(async stream => (await once(stream, 'response'))[0][':status']))
+    await eventually('they are under way', async () => await figure(stage.proxy, 'berth_egress_requests_under_way') === 4)
+    await stage.proxy.policy(vmPolicy(stage.guest, rules))
+    held[0]?.respond({ ':status': 204 }, { endStream: true })
+    t.same(await answers, [204, 204, 204])
+    t.same(seen.slice(1), ['one', 'two', 'three'].map(body => ['/waiting', expected, body]))
+    const entries = await stage.proxy.audited(`vm-${stage.guest}`, all => all.length === 5)
+    t.same(entries.filter(({ path }) => path === '/waiting').map(({ injected }) => injected), [1, 2, 3].map(() => expected === undefined ? [] : ['API_KEY']))
+  })
+}
 
 t.test('A46: a refused revision and an older one leave the one that is enforced whole', async (t) => {
   const stage = await setStage(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
@@ -213,4 +213,23 @@ t.test('an origin whose HTTP/2 session ends is connected again', async (t) => {
   t.equal((await ask(session, stage)).status, 200)
   t.equal((await ask(session, stage)).status, 200)
   t.equal(origin.connections(), 2)
+})
+
+t.test('an origin that answers an upload early and reads no more of it ends the request of its guest, without an error', async (t) => {
+  const stage = await setStage(t)
+  await h2Origin(stage, stream => {
+    stream.on('error', () => {})
+    // Behind the bytes that are held for it on the way.
+    setTimeout(() => {
+      stream.respond({ ':status': 413 }, { endStream: true })
+      stream.close(constants.NGHTTP2_NO_ERROR)
+    }, 300)
+  })
+  const session = await open(t, stage)
+  const stream = session.request({ ':authority': stage.host('api.good.test'), ':path': '/', ':method': 'POST' })
+  stream.write(Buffer.alloc(8 * 1024 * 1024))
+  const late = delay(10_000, undefined, { ref: false }).then(() => 'nothing')
+  t.match(await Promise.race([finish(stream), late]), { status: 413, reset: 0 })
+  const [entry] = await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 0)
+  t.match(entry, { status: 413, reason: undefined })
 })

@@ -46,13 +46,13 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
 
   function send (request: ForwardedRequest, session: OriginSession | undefined, isAgain: boolean): void {
     const { reply, head, origin, upload } = request
-    const again = (): void => {
+    const repeat = (isAgain: boolean): void => {
       upload.hold()
-      forward(request, { isAgain: true })
+      forward(request, { isAgain })
     }
     if (upload.begun && (session === undefined || !upload.isRepeatable)) reply.abort('upstream_failed')
     else if (session === undefined) forwardToHttp1(reply, head, origin)
-    else if (session.usable) forwardToHttp2({ reply, head, upload, again: isAgain ? undefined : again }, session)
+    else if (session.usable) forwardToHttp2({ reply, head, upload, again: isAgain ? undefined : () => repeat(true), renew: () => repeat(isAgain) }, session)
     // The session has ended meanwhile, because of another stream or by the origin's GOAWAY.
     else if (isAgain) reply.abort('upstream_failed')
     else forward(request, { isAgain: true })

@@ -16,6 +16,8 @@ import { toObject } from './headers.ts'
 export interface FarSide {
   /** Cancels the request; `code` is the HTTP/2 error code. */
   close (code: number): unknown
+  /** Another policy is in force. */
+  renew? (): void
 }
 
 export class Reply implements ExchangeOwner {
@@ -44,6 +46,10 @@ export class Reply implements ExchangeOwner {
   /** Whether nothing can be written any more. */
   get ended (): boolean {
     return this.#ended || this.stream.closed || this.stream.destroyed
+  }
+
+  renew (): void {
+    this.far?.renew?.()
   }
 
   /** Answers in place of the origin, or resets the stream when its answer has begun. */
@@ -75,6 +81,15 @@ export class Reply implements ExchangeOwner {
     this.far?.close(constants.NGHTTP2_CANCEL)
     this.stream.close(code)
     this.#finish('upstream_failed')
+  }
+
+  /** The answer is complete, and its origin reads no more of the request: its guest need not send the rest (RFC 9113, 8.1). */
+  conclude (): void {
+    if (this.ended) return
+    // Node sends this behind what is still to be written.
+    this.stream.close(constants.NGHTTP2_NO_ERROR)
+    // Unread bytes would keep the stream alive.
+    this.stream.resume()
   }
 
   /** Sends the header of the answer. Throws a BadAnswer when it is invalid. */

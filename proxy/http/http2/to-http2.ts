@@ -14,6 +14,8 @@ export interface Http2Request {
   readonly upload: Upload
   /** Is called instead of a refusal when the origin has not processed the request; undefined: it was sent again already. */
   readonly again: (() => void) | undefined
+  /** Is called when the request was taken back before it left. */
+  readonly renew: () => void
 }
 
 /** Sends the request on. The policy is read in the turn in which the header is written. */
@@ -28,8 +30,17 @@ export function forwardToHttp2 (request: Http2Request, session: OriginSession): 
   const endStream = guest.endAfterHeaders
   const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
   exchange.headerWritten(session)
-  reply.far = outgoing
-  receive(request, outgoing, session)
+  let isTakenBack = false
+  reply.far = {
+    close: code => outgoing.close(code),
+    renew () {
+      if (guest.headersSent || !isUnsent(outgoing)) return
+      isTakenBack = true
+      // The header goes with its stream, wherever it waits.
+      outgoing.close(constants.NGHTTP2_CANCEL)
+    }
+  }
+  receive(request, outgoing, session, () => isTakenBack)
   if (!endStream) sendBody(request, outgoing)
 }
 
@@ -38,7 +49,12 @@ function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
   return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
 }
 
-function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2Stream, session: OriginSession): void {
+/** Whether its header still waits in nghttp2: for the origin to take one more request, or for earlier bytes to leave. nghttp2 opens a stream when it writes the header. */
+function isUnsent (stream: ClientHttp2Stream): boolean {
+  return !stream.closed && !stream.destroyed && (stream.pending || stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE)
+}
+
+function receive ({ reply, upload, again, renew }: Http2Request, outgoing: ClientHttp2Stream, session: OriginSession, isTakenBack: () => boolean): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   outgoing.on('response', exchange.listener((headers: { ':status'?: number, 'content-length'?: string }, flags: number, raw: string[] = []) => {
@@ -54,14 +70,29 @@ function receive ({ reply, upload, again }: Http2Request, outgoing: ClientHttp2S
     else reply.send(outgoing, () => isWhole(outgoing, exchange.bytesOut, headers['content-length']) ? trailers : undefined)
   }))
   outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+  /** The origin has answered, and does not read the rest of the request. */
+  const conclude = (): void => {
+    if (reply.ended || !guest.writableEnded || !upload.isUnfinished) return
+    upload.hold()
+    outgoing.destroy()
+    reply.conclude()
+  }
   // The reset that follows carries the code.
   outgoing.on('error', () => {})
   outgoing.on('close', exchange.listener(() => {
     if (reply.ended || exchange.finished) return
+    if (isTakenBack()) {
+      if (upload.isRepeatable) renew()
+      else reply.abort('policy_changed')
+      return
+    }
     if (!guest.headersSent && again !== undefined && upload.isRepeatable && session.isUnprocessed(outgoing)) again()
     else if (!guest.headersSent) reply.abort('upstream_failed')
     else if (!guest.writableEnded) reply.reset(isReset(outgoing, session) ? outgoing.rstCode : constants.NGHTTP2_INTERNAL_ERROR)
+    else conclude()
   }))
+  // The origin has reset its stream: with NO_ERROR Node waits for the rest of the request, and there is no `close`.
+  outgoing.on('aborted', exchange.listener(conclude))
 }
 
 /** Node ends a stream that was reset, or whose connection is gone, like any other; its `close`, which follows, has the guest's reset. A reset without an error shows by the length alone. */

@@ -27,6 +27,9 @@ export class Upload {
   /** whether some of it may be taken from the guest already */
   get begun (): boolean { return this.#begun }
 
+  /** whether the guest still has to send some of it */
+  get isUnfinished (): boolean { return this.#begun && !this.#ended }
+
   /** whether all of it can be sent once more */
   get isRepeatable (): boolean { return this.#kept !== undefined }
 
