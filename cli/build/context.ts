@@ -1,4 +1,4 @@
-// The folder of a build as a compressed archive, without the files that its .dockerignore excludes.
+// The folder of a build as a compressed archive, without the files that its .dockerignore, or that of its Dockerfile, excludes.
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -8,20 +8,29 @@ import dockerignore from '@balena/dockerignore'
 import { pack, type Pack } from 'tar-stream'
 import { contentOf, reading } from '../local-file.ts'
 
-/** A gzip stream of a tar archive. A file or folder that cannot be read is an error of the stream, with its name. */
-export async function archiveOf (folder: string): Promise<Readable> {
-  const ignore = dockerignore.default({ ignorecase: false }).add(await ignoredBy(folder))
+/**
+ * A gzip stream of a tar archive. A file or folder that cannot be read is an error of the stream, with its name.
+ * @param dockerfile its path in the folder, if it is there
+ */
+export async function archiveOf (folder: string, dockerfile: string | undefined): Promise<Readable> {
+  const own = dockerfile === undefined ? undefined : `${dockerfile}${IGNORE_FILE}`
+  const rules = own === undefined ? undefined : await textOf(join(folder, own))
+  const ignore = dockerignore.default({ ignorecase: false }).add(rules ?? await textOf(join(folder, IGNORE_FILE)) ?? '')
+  // The server reads them, and keeps them from COPY by the same rules.
+  const needed = new Set([dockerfile, own, IGNORE_FILE])
   const tar = pack()
   const gzip = createGzip({ level: 1 })
   pipeline(tar, gzip).catch((error: unknown) => gzip.destroy(error instanceof Error ? error : new Error(String(error))))
-  add(tar, folder, '', (path) => ignore.ignores(path)).then(() => tar.finalize(), (error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))))
+  add(tar, folder, '', (path) => !needed.has(path) && ignore.ignores(path)).then(() => tar.finalize(), (error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))))
   return gzip
 }
 
-async function ignoredBy (folder: string): Promise<string> {
-  const file = join(folder, '.dockerignore')
+const IGNORE_FILE = '.dockerignore'
+
+/** Undefined when there is no such file. */
+async function textOf (file: string): Promise<string | undefined> {
   return await reading(file, readFile(file, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined
     throw error
   }))
 }

@@ -5,13 +5,13 @@ import type { Build } from '../views.ts'
 import { archiveOf } from './context.ts'
 
 /** Fields of the API's form; objects are sent as JSON, and undefined fields are left out. */
-export type BuildFields = Readonly<Record<string, string | number | object | undefined>>
+export type BuildFields = Readonly<Record<string, string | number | object | undefined>> & { readonly dockerfile?: string, readonly dockerfile_path?: string }
 
 export async function sendBuild (api: Api, folder: string, fields: BuildFields): Promise<Build> {
   const form = new FormData()
   for (const [field, value] of Object.entries(fields)) {
     if (value !== undefined) form.append(field, typeof value === 'object' ? JSON.stringify(value) : String(value))
   }
-  form.append('source', await archiveOf(folder), { filename: 'source.tar.gz', contentType: 'application/gzip' })
+  form.append('source', await archiveOf(folder, fields.dockerfile === undefined ? fields.dockerfile_path ?? 'Dockerfile' : undefined), { filename: 'source.tar.gz', contentType: 'application/gzip' })
   return await api.call<Build>('POST', '/builds', { upload: { content: form, headers: form.getHeaders() } })
 }

@@ -211,7 +211,7 @@ t.test('an upload whose file cannot be read names it, and does not blame the ser
   const env = { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' }
   const folder = t.testdir({ context: { Dockerfile: 'FROM scratch' } })
   for (const [args, name] of [
-    [['build', join(folder, 'typo')], 'typo'], [['build', join(folder, 'context/Dockerfile')], 'Dockerfile/.dockerignore'],
+    [['build', join(folder, 'typo')], 'typo'], [['build', join(folder, 'context/Dockerfile')], 'context/Dockerfile'],
     [['volume', 'create', 'data', '--size', '1', '--from-archive', join(folder, 'none.tgz')], 'none.tgz'], [['volume', 'create', 'data', '--size', '1', '--from-archive', folder], folder]
   ] as const) t.match(await berth(args, { env }), { code: 1, out: '', error: new RegExp(`^berth: \\S*${name} cannot be read: E.*\\n$`) }, args.join(' '))
 })
