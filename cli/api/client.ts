@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly upload?: { readonly content: Readable, readonly headers: Readonly<Record<string, string>> }
   /** aborts the call, in addition to Ctrl-C */
   readonly signal?: AbortSignal
-  /** for a call that undoes something: it goes on after Ctrl-C */
+  /** for a call that undoes something, or whose answer says what is to be undone: it goes on after Ctrl-C */
   readonly isUndo?: boolean
   /** for a route that needs no key */
   readonly withoutKey?: boolean

@@ -12,9 +12,9 @@ export const run: Run = async (session, input) => {
   const folder = resolve(input.optionalArgument(0) ?? '.')
   const fields = await fieldsOf(folder, input)
   session.progress.step(`sending ${folder}`)
-  const build = await sendBuild(api, folder, fields)
+  const build = await sendBuild(session, api, folder, fields)
   session.progress.end()
-  if (input.flag('detach')) return await printMade(session, build)
+  if (input.flag('detach') && !session.interrupted.aborted) return await printMade(session, build)
   // The output for programs must not be mixed with the log.
   const ended = await finishBuild(session, api, build, session.format === 'table' ? process.stdout : process.stderr)
   if (session.format !== 'table') await session.print(ended)

@@ -23,18 +23,20 @@ export const run: Run = async (session, input) => {
   const body = await createBody(input, session.environment)
   const image = await pullImage(session, api, body.image)
   session.progress.step(`${body.name}: starting`)
-  const made = await api.call<Instance>('POST', '/instances', { body: isTerminal ? { ...body, entrypoint: [], cmd: RESTING } : body })
-  session.progress.end()
-  if (detach) return await printMade(session, made)
+  let made: Instance | undefined
   try {
-    const code = isTerminal
+    // Not given up on Ctrl-C: the server would make it all the same, and only its answer says what is to be ended.
+    made = await api.call<Instance>('POST', '/instances', { body: isTerminal ? { ...body, entrypoint: [], cmd: RESTING } : body, isUndo: true })
+    session.interrupted.throwIfAborted()
+    session.progress.end()
+    if (detach) return await printMade(session, made)
+    return isTerminal
       ? await executeHere(session, api, { instance: made.id, command: commandOf(body, image), tty: input.flag('tty'), interactive: true, waitSeconds: AGENT_SECONDS })
       : await followed(api, made)
-    return code
   } finally {
     // Ctrl-C and a closed terminal stop the machine, as they would end a program.
-    if (input.flag('rm')) await api.call('DELETE', path`/instances/${made.id}`, { query: { graceful_shutdown: false }, isUndo: true }).catch(unlessGone(session))
-    else if (isTerminal || session.interrupted.aborted) await api.call('POST', path`/instances/${made.id}/stop`, { isUndo: true }).catch(unlessGone(session))
+    if (made !== undefined && input.flag('rm')) await api.call('DELETE', path`/instances/${made.id}`, { query: { graceful_shutdown: false }, isUndo: true }).catch(unlessGone(session))
+    else if (made !== undefined && (isTerminal || session.interrupted.aborted)) await api.call('POST', path`/instances/${made.id}/stop`, { isUndo: true }).catch(unlessGone(session))
   }
 }
 

@@ -40,7 +40,7 @@ export async function bringOrigins (session: Session, api: Api, services: readon
 
 async function buildImage (session: Session, api: Api, image: string, { context, dockerfile, dockerfileText, args, target, noCache }: BuildModel): Promise<void> {
   session.say(`${image}: building ${basename(context)}`)
-  const build = await sendBuild(api, context, {
+  const build = await sendBuild(session, api, context, {
     image_name: image.slice(image.indexOf('/') + 1),
     ...dockerfileText !== undefined ? { dockerfile: dockerfileText } : dockerfile === undefined ? {} : await dockerfileFields(context, resolve(context, dockerfile)),
     build_args: Object.keys(args).length === 0 ? undefined : args,

@@ -1,5 +1,7 @@
 // What `berth build` sends.
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -8,6 +10,7 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { extract } from 'tar-stream'
+import { deferred } from '../../core/jobs/deferred.ts'
 import { berth } from './berth.ts'
 
 /** A server of builds that answers as the test has it. */
@@ -52,4 +55,32 @@ t.test('the Dockerfile in use and its ignore files are sent whatever .dockerigno
     t.match(await berth(['build', '-d', ...options, join(folder, context)], { env }), { code: 0, error: '' })
     t.strictSame(await sent, expected, `${context} ${options.join(' ')}`)
   }
+})
+
+t.test('Ctrl-C cancels a build that was sent and not yet answered, and sends no more of one that is on its way', { timeout: 60_000 }, async (t) => {
+  const folder = t.testdir({ small: { Dockerfile: 'FROM scratch' }, large: { Dockerfile: 'FROM scratch', ballast: 'x' }, 'services.yaml': 'name: p\nservices:\n  web:\n    build: small\n' })
+  await writeFile(join(folder, 'large/ballast'), randomBytes(32 * 2 ** 20))
+  for (const args of [['build', join(folder, 'small')], ['build', '-d', join(folder, 'small')], ['compose', 'up', '-f', join(folder, 'services.yaml')]]) {
+    const { promise: arrived, resolve } = deferred<void>()
+    const undone: string[] = []
+    const env = await buildServer(t, (request, reply) => {
+      const { method = '', url = '' } = request
+      const json = (status: number, body: unknown): void => { reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)) }
+      if (method === 'DELETE') undone.push(url)
+      if (method !== 'POST' || url !== '/builds') return url.startsWith('/instances') || url.startsWith('/volumes') ? json(200, []) : json(404, { code: 'not_found', message: 'there is none' })
+      request.resume().once('end', () => {
+        resolve()
+        setTimeout(() => { json(202, { id: 'b1', status: 'queued' }) }, 500)
+      })
+    })
+    t.match(await berth(args, { env, signalWhen: arrived }), { code: 130, out: '' }, args.join(' '))
+    t.strictSame(undone, ['/builds/b1'], args.join(' '))
+  }
+  const { promise: begun, resolve: begin } = deferred<void>()
+  const { promise: cut, resolve: isCut } = deferred<void>()
+  const env = await buildServer(t, (request) => {
+    request.once('data', () => { request.pause(); begin() }).once('close', isCut).on('error', () => undefined)
+  })
+  t.match(await berth(['build', join(folder, 'large')], { env, signalWhen: begun }), { code: 130 })
+  await cut
 })

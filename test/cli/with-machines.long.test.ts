@@ -1,7 +1,12 @@
 // The command against the real server with real VMs; interactive ones in a real terminal.
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
+import { pipeline } from 'node:stream'
+import t, { type Test } from 'tap'
+import { deferred } from '../../core/jobs/deferred.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
@@ -42,6 +47,30 @@ t.test('Ctrl-C ends what run started, with exit code 130', async (t) => {
   t.equal(ended.code, 130)
   t.equal((await berth(['ps', '-a', '-q'])).out, '')
 })
+
+t.test('Ctrl-C before the answer to its create ends what run has asked for, all the same', async (t) => {
+  for (const [options, left] of [[['--rm'], ''], [['-it'], 'Stopped'], [[], 'Stopped'], [['-d'], 'Stopped']] as const) {
+    const { url, asked } = await slowToMake(t)
+    t.match(await berth(['run', ...options, ...SMALL, '--name', 'early', image, 'sleep', '1000'], { env: { BERTH_URL: url }, signalWhen: asked }), { code: 130, out: '' }, options.join())
+    await eventually(`${options.join()} leaves ${left === '' ? 'nothing' : left}`, async () => (await berth(['ps', '-a', '--format', '{{state}}'])).out.trim() === left)
+    if (left !== '') await berth(['rm', '-f', 'early'])
+  }
+})
+
+/** Between the command and the server: keeps the answers to creates back for a while. `asked` resolves when the first create has arrived there. */
+async function slowToMake (t: Test): Promise<{ readonly url: string, readonly asked: Promise<void> }> {
+  const { promise: asked, resolve } = deferred<void>()
+  const relay = createServer((request, reply) => {
+    const isCreate = request.method === 'POST' && request.url === '/instances'
+    const onward = send(new URL(request.url ?? '/', server.url), { method: request.method, headers: request.headers }, (answer) => {
+      setTimeout(() => { pipeline(answer, reply.writeHead(answer.statusCode ?? 502, answer.headers), () => undefined) }, isCreate ? 1000 : 0)
+    }).on('error', () => reply.destroy())
+    pipeline(request, onward, () => { if (isCreate) resolve() })
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => { relay.close(); relay.closeAllConnections() })
+  await once(relay, 'listening')
+  return { url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`, asked }
+}
 
 t.test('an instance is made, listed, slept, woken, forked, kept and deleted', { skip: skipWithout('snapshots') }, async (t) => {
   const { out: id } = await berth(['run', '-d', ...SMALL, '--name', 'web', '--tag', 'team=a', image, 'sh', '-c', 'while :; do echo tick; sleep 0.2; done'])
