@@ -1,4 +1,4 @@
-// Pulls contents, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
+// Pulls contents, one job per digest from one source after the other, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { doUntilDone } from '../../core/jobs/until-done.ts'
@@ -12,10 +12,9 @@ import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImagesMetrics } from './metrics.ts'
 import type { ContentRow } from './record.ts'
 import type { ImagesRepository, NewContent } from './repository.ts'
+import { Sources, type Source, type Turn } from './sources.ts'
 
-export interface Wanted extends NewContent {
-  readonly credentials: RegistryCredentials | undefined
-}
+export interface Wanted extends NewContent, Source {}
 
 export interface ContentsDeps extends Pick<Conversion, 'owners' | 'host' | 'compression' | 'timeoutMs'> {
   readonly repository: ImagesRepository
@@ -34,7 +33,8 @@ export interface ContentsDeps extends Pick<Conversion, 'owners' | 'host' | 'comp
   readonly progressed: (digest: string, received: number, total: number) => Promise<void>
 }
 
-interface Job { readonly id: string, readonly wanted: Wanted, done: Promise<void>, cancelled: boolean }
+// What the manifest says of the content is the same in every source, by its digest.
+interface Job { readonly id: string, readonly wanted: NewContent, readonly sources: Sources, done: Promise<void>, cancelled: boolean }
 
 // Rough: the space of an image while its layers, its files and its root file system exist side by side.
 const UNPACKED_FACTOR = 2
@@ -52,14 +52,16 @@ export class Contents {
   /** Makes sure that a content is pulled; true when it is here already. */
   ensure (wanted: Wanted): Promise<boolean> {
     return this.#locked(wanted.digest, async () => {
-      if (this.#jobs.has(wanted.digest)) return false
+      const job = this.#jobs.get(wanted.digest)
+      job?.sources.add(wanted)
+      if (job !== undefined) return false
       const row = await this.#deps.repository.content(wanted.digest)
       if (row?.status === 'ready' && await this.#deps.folders.read(wanted.digest) !== undefined) {
         if (row.layerCount === undefined && wanted.layers !== undefined) await this.#deps.repository.addLayers(wanted.digest, wanted.layers)
         return true
       }
       await this.#deps.repository.wantContent(wanted)
-      this.#start(wanted)
+      this.#start(wanted, [wanted])
       return false
     })
   }
@@ -76,7 +78,7 @@ export class Contents {
 
   /** The credentials with which a content is being pulled now; undefined when it is not being pulled. */
   inFlight (digest: string): { readonly credentials: RegistryCredentials | undefined } | undefined {
-    return this.#jobs.get(digest)?.wanted
+    return this.#jobs.get(digest)?.sources.current
   }
 
   /** Removes those of the contents that no name and no holder needs; also ends their pulls. */
@@ -106,7 +108,8 @@ export class Contents {
         log.warn({ digest: row.digest }, 'the files of an image are gone; it is pulled again')
       }
       await repository.setStatus(row.digest, 'pending')
-      this.#start({ ...row, credentials: undefined })
+      const others = await repository.awaitedRepositories(row.digest)
+      this.#start(row, [row.repository, ...others].map((name) => ({ repository: name, credentials: undefined })))
     }
   }
 
@@ -121,11 +124,13 @@ export class Contents {
     return this.#deps.locks.hold(`content:${digest}`, work)
   }
 
-  #start (wanted: Wanted): void {
+  #start (wanted: NewContent, from: readonly Source[]): void {
+    const sources = new Sources()
+    for (const source of from) sources.add(source)
     // A fresh id each time: a cancelled job of the same digest may still be cleaning up.
-    const job: Job = { id: `${wanted.digest}#${++this.#count}`, wanted, done: Promise.resolve(), cancelled: false }
+    const job: Job = { id: `${wanted.digest}#${++this.#count}`, wanted, sources, done: Promise.resolve(), cancelled: false }
     this.#jobs.set(wanted.digest, job)
-    job.done = this.#deps.queue.push(job.id, (signal) => this.#build(wanted, signal)).catch((error: unknown) => {
+    job.done = this.#deps.queue.push(job.id, (signal) => this.#build(job, signal)).catch((error: unknown) => {
       if (!job.cancelled) this.#deps.log.error({ err: error, digest: wanted.digest }, 'an image job ended unexpectedly')
     }).finally(() => {
       if (this.#jobs.get(wanted.digest) === job) this.#jobs.delete(wanted.digest)
@@ -142,28 +147,50 @@ export class Contents {
     this.#deps.queue.cancel(job.id)
   }
 
-  async #build (wanted: Wanted, signal: AbortSignal): Promise<void> {
-    const { repository, log, metrics, changed } = this.#deps
+  async #build (job: Job, signal: AbortSignal): Promise<void> {
+    const { metrics, changed } = this.#deps
     const startedAt = performance.now()
     const seconds = (): number => (performance.now() - startedAt) / 1000
-    try {
-      await this.#pull(wanted, signal)
-      metrics.pulled(signal.aborted ? 'cancelled' : 'success', seconds())
-    } catch (error) {
-      // Deleted: the row is gone. The server stops: the row stays as it is, and the next start resumes it.
-      if (signal.aborted) return metrics.pulled('cancelled', seconds())
-      metrics.pulled('failed', seconds())
-      const failure = explain(error, atDigest(wanted.repository, wanted.digest))
-      log.warn({ err: failure, digest: wanted.digest }, 'an image could not be pulled')
-      // However long the database is away: nobody else would, and the image would seem to be on its way for ever.
-      await doUntilDone(async () => { await repository.setStatus(wanted.digest, 'failed', failure.message) }, signal, (cause) => {
-        log.warn({ err: cause, digest: wanted.digest }, 'the failure of a pull could not be stored yet; it is tried again')
-      })
-      await changed(wanted.digest)
+    for (let next = job.sources.begin(); next !== undefined;) {
+      const turn = next
+      try {
+        await this.#pull(job.wanted, turn, signal)
+        return metrics.pulled(signal.aborted ? 'cancelled' : 'success', seconds())
+      } catch (error) {
+        next = await this.#next(job, turn, error, signal)
+      } finally {
+        turn.complete()
+      }
     }
+    // Deleted: the row is gone. The server stops: the row stays as it is, and the next start resumes it.
+    if (signal.aborted) return metrics.pulled('cancelled', seconds())
+    metrics.pulled('failed', seconds())
+    await changed(job.wanted.digest)
   }
 
-  async #pull (wanted: Wanted, signal: AbortSignal): Promise<void> {
+  /** After a turn that brought nothing: that of the next source, or the failure of all. */
+  async #next ({ wanted: { digest }, sources }: Job, { source, end }: Turn, error: unknown, signal: AbortSignal): Promise<Turn | undefined> {
+    const { repository, log } = this.#deps
+    const failure = explain(error, atDigest(source.repository, digest))
+    let turn: Turn | undefined
+    end()
+    // However long the database is away: nobody else would, and the image would seem to be on its way for ever.
+    await doUntilDone(async () => await this.#locked(digest, async () => {
+      if (signal.aborted) return
+      const next = sources.current
+      log.warn({ err: failure, digest }, next === undefined ? 'an image could not be pulled' : 'an image could not be pulled from one of the registries that were named; the next one is asked')
+      if (next !== undefined) await repository.setSource(digest, next.repository)
+      else await repository.setStatus(digest, 'failed', failure.message)
+      turn = sources.begin()
+      // Whoever wants it from now on begins anew.
+      if (turn === undefined) this.#jobs.delete(digest)
+    }), signal, (cause) => {
+      log.warn({ err: cause, digest }, 'the failure of a pull could not be stored yet; it is tried again')
+    })
+    return turn
+  }
+
+  async #pull (wanted: NewContent, turn: Turn, signal: AbortSignal): Promise<void> {
     const { disk, folders, openUpstream, minFreeBytes } = this.#deps
     const { digest, layerBytes } = wanted
     // a crash between the last rename and the commit leaves a finished content
@@ -173,9 +200,9 @@ export class Contents {
     const guard = await guardDisk(() => folders.freeBytes(), minFreeBytes, layerBytes * UNPACKED_FACTOR, disk)
     const work = await folders.temporary()
     try {
-      const upstream = await openUpstream({ repository: wanted.repository, credentials: wanted.credentials, folder: work, signal })
+      const upstream = await openUpstream({ ...turn.source, folder: work, signal: AbortSignal.any([signal, turn.signal]) })
       try {
-        await this.#convert(wanted, { upstream, work, guard, signal })
+        await this.#convert(wanted, { turn, upstream, work, guard, signal })
       } finally {
         await upstream.close()
       }
@@ -185,9 +212,9 @@ export class Contents {
     }
   }
 
-  async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
+  async #convert ({ digest, recompress, layerBytes }: NewContent, run: { turn: Turn, upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
     const { owners, skopeo, folders, host, compression, timeoutMs, progressed, log } = this.#deps
-    const { digest, repository, recompress, layerBytes } = wanted
+    const { turn } = run
     const made = await convert({
       owners,
       skopeo,
@@ -198,14 +225,18 @@ export class Contents {
       digest,
       recompress,
       layerBytes,
-      name: atDigest(repository, digest),
+      name: atDigest(turn.source.repository, digest),
       upstream: run.upstream,
       work: run.work,
-      signal: AbortSignal.any([run.signal, run.guard.signal]),
+      signal: AbortSignal.any([run.signal, run.guard.signal, turn.signal]),
       received: (bytes) => {
+        turn.received(bytes)
         progressed(digest, bytes, layerBytes).catch((error: unknown) => { log.debug({ err: error }, 'the progress of a pull could not be told') })
       },
-      converting: () => this.#status(digest, 'converting')
+      converting: async () => {
+        turn.complete()
+        await this.#status(digest, 'converting')
+      }
     })
     await this.#finish(made.content, made.folder, run.signal)
   }
@@ -218,7 +249,10 @@ export class Contents {
         await folders.discard(content.digest)
         await folders.publish(folder, content)
       }
-      return await this.#store(content, signal)
+      const before = await this.#store(content, signal)
+      // Whoever wants it from now on finds it.
+      this.#jobs.delete(content.digest)
+      return before
     })
     if (replaced === undefined) return
     await changed(content.digest)

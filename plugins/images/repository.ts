@@ -200,6 +200,17 @@ export class ImagesRepository {
     })
   }
 
+  /** Stores from where a content is pulled now. */
+  async setSource (digest: string, repository: string): Promise<void> {
+    await this.#contents().where({ id: this.#key(digest) }).update({ repository })
+  }
+
+  /** The repositories of the names that wait for a content. */
+  async awaitedRepositories (digest: string): Promise<string[]> {
+    const rows: StoredTagRow[] = await this.#tags().where({ host_id: this.#hostId, next_digest: digest })
+    return [...new Set(rows.map((row) => row.repository))]
+  }
+
   /** Marks a content ready and moves every name that waited for it. Returns the digests these had before; undefined when nobody wants it any more. */
   async finish (stored: StoredContent): Promise<string[] | undefined> {
     return await this.#changes.commit(async (trx, note) => {

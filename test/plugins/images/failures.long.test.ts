@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CLOSED_HOST, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
+import { startGatedRegistry } from '../../helpers/gated-registry.ts'
 import { folders, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout, type OciLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
@@ -41,6 +42,25 @@ t.test('a name that has become unknown upstream keeps what it means here', async
   t.equal((await app.request('POST', '/images', { name })).status, 404)
   t.match(await app.request('GET', `/images/${name}`), { status: 200, body: { status: 'ready', digest: layout.digest } })
   t.equal((await app.images.require(name, 0)).digest, layout.digest)
+})
+
+t.test('an image that another registry holds back comes from the one that its own name has; also after a restart', async (t) => {
+  const upstream = await startUpstreamRegistry(t)
+  const gated = await startGatedRegistry(t, upstream.host)
+  const layout = await smallLayout(t)
+  await pushLayout(layout, `${upstream.host}/app:1`)
+  const names = [`${gated.host}/app:1`, `${upstream.host}/app:1`] as const
+  for (const isRestarted of [false, true]) {
+    gated.hold()
+    const started = await startImagesApp(t)
+    for (const name of names) {
+      t.equal((await started.request('POST', '/images', { name })).body['digest'], layout.digest)
+      await gated.held()
+    }
+    const app = isRestarted ? await started.restart() : started
+    for (const name of names) t.match(await app.settled(name), { status: 'ready', error: null }, name)
+    t.same(await folders(app), [layout.digest.slice(7)])
+  }
 })
 
 t.test('a login is needed, refused or right', async (t) => {

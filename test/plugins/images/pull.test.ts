@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { deferred } from '../../../core/jobs/deferred.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { busyboxLayer } from '../../helpers/images.ts'
 import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
-import { lying } from '../../helpers/hostile-registry.ts'
+import { listen, lying } from '../../helpers/hostile-registry.ts'
 import { blobPath, hostArchitecture, pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
@@ -165,6 +166,30 @@ t.test('names of one digest share one content, which goes with the last of them'
   t.equal(await app.images.byDigest(layout.digest), undefined)
   await t.rejects(app.images.hold(layout.digest, 'instance-2'), { code: 'not_found' })
   t.same((await app.request('GET', '/images')).body, [])
+})
+
+t.test('an image that another registry breaks off comes from the one that its own name has, whoever asked first', async (t) => {
+  const app = await startImagesApp(t)
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  const manifest = await readFile(blobPath(layout.folder, layout.digest), 'utf8')
+  const good = await lying(t, [layout], new Map([['1', manifest]]))
+  const { promise: asked, resolve: isAsked } = deferred()
+  const { promise: isOver, resolve: giveUp } = deferred()
+  const bad = await listen(t, '127.0.0.1', (request, response) => {
+    if (request.url?.includes('/blobs/') === true) {
+      isAsked()
+      void isOver.then(() => response.writeHead(404).end())
+    } else if (request.url?.includes('/manifests/') === true) response.writeHead(200, { 'content-type': 'application/vnd.oci.image.manifest.v1+json' }).end(request.method === 'HEAD' ? undefined : manifest)
+    else response.writeHead(200).end()
+  })
+  const [first, second] = [bad, good].map(({ port }) => `127.0.0.1:${port}/app:1`) as [string, string]
+  t.equal((await app.request('POST', '/images', { name: first })).body['digest'], layout.digest)
+  await asked
+  t.equal((await app.request('POST', '/images', { name: second })).body['digest'], layout.digest)
+  giveUp()
+  t.match(await app.settled(second), { status: 'ready', error: null })
+  t.match(await app.settled(first), { status: 'ready', error: null }, 'it is the same content')
+  t.same(await folders(app), [layout.digest.slice(7)])
 })
 
 t.test('extended attributes are kept, and an image without layers is an empty one', async (t) => {
