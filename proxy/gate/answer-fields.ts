@@ -4,7 +4,7 @@ import { isHopByHop } from './hop-by-hop.ts'
 import type { Counters } from '../log/counters.ts'
 import type { HostRules } from './host-rules.ts'
 import { BadAnswer } from './bad-answer.ts'
-import { withoutSecrets } from './echo.ts'
+import { namesSecret, withoutSecrets } from './echo.ts'
 
 // These fields would send the guest to another address or protocol, around this proxy.
 const WAYS_AROUND = new Set(['alt-svc', 'alt-used'])
@@ -34,7 +34,13 @@ export function filterHeaders (raw: readonly string[], rules: HostRules, counter
     if (name === 'transfer-encoding') chunked = true
     if (name === 'content-length' && !hasLength) continue
     if (isHopByHop(name, nominated) || WAYS_AROUND.has(name) || name.startsWith(':')) continue
-    section.add(name, written, rules.echoes.length === 0 || FRAMING.has(name) ? value : withoutSecrets(value, rules, counters))
+    if (rules.echoes.length === 0 || FRAMING.has(name)) {
+      section.add(name, written, value)
+    } else if (namesSecret(name, rules)) {
+      counters.echoesReplaced++
+    } else {
+      section.add(name, written, withoutSecrets(value, rules, counters))
+    }
   }
   if (section.contradicts) throw new BadAnswer('a field that has one value came with two')
   return { raw: section.lines, chunked }

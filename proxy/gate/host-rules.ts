@@ -2,6 +2,7 @@
 import type { InjectRule, TracingPolicy, VmPolicy } from '../contract/control.ts'
 import { headerKey } from '../contract/header-rules.ts'
 import { compileRules, mostPrecise, type CompiledRule } from '../contract/precise-rules.ts'
+import { echoesOf, namesakesOf, type Echo } from './echo-forms.ts'
 
 export interface Injection {
   readonly header: string
@@ -10,24 +11,23 @@ export interface Injection {
   readonly value: string
 }
 
-/** A text that contains a secret, and its replacement. */
-export interface Echo {
-  readonly text: string
-  readonly mock: string
-}
-
 export interface HostRules {
   readonly injections: readonly Injection[]
   /** keys of the headers that the rules set; guests' own lines of these are dropped */
   readonly keys: ReadonlySet<string>
   /** names of the credentials, for the log */
   readonly credentials: readonly string[]
+  /** in the order in which they are to be replaced */
   readonly echoes: readonly Echo[]
+  /** length of the shortest of them: most of what an origin sends is shorter, and not searched */
+  readonly shortestEcho: number
+  /** the echoes in lower case as a name of a header may hold them, the shortest first */
+  readonly namesakes: readonly string[]
   /** whether a credential of this host has no value at the moment: the request must fail rather than go out without it */
   readonly unavailable: boolean
 }
 
-export const NO_RULES: HostRules = { injections: [], keys: new Set(), credentials: [], echoes: [], unavailable: false }
+export const NO_RULES: HostRules = { injections: [], keys: new Set(), credentials: [], echoes: [], shortestEcho: Infinity, namesakes: [], unavailable: false }
 
 const MAX_CACHED_HOSTS = 1024
 
@@ -62,11 +62,14 @@ export class CompiledPolicy {
     const matching = mostPrecise(this.#rules, host)
     if (matching.length === 0) return NO_RULES
     const injections = matching.map(rule => ({ header: rule.header, key: headerKey(rule.header), value: render(rule) }))
+    const echoes = echoesOf(matching)
     return {
       injections,
       keys: new Set(injections.map(injection => injection.key)),
       credentials: [...new Set(matching.map(rule => rule.credential))],
-      echoes: matching.flatMap(echoesOf),
+      echoes,
+      shortestEcho: echoes.at(-1)?.text.length ?? Infinity,
+      namesakes: namesakesOf(echoes),
       unavailable: matching.some(rule => rule.value === '')
     }
   }
@@ -74,25 +77,4 @@ export class CompiledPolicy {
 
 function render (rule: InjectRule): string {
   return rule.format.split('${value}').join(rule.value)
-}
-
-/** The forms in which origins are known to send a secret back: as it is, percent-encoded, and in base64 at each of the three offsets in a longer text. */
-function echoesOf (rule: InjectRule): Echo[] {
-  if (rule.value === '') return []
-  const texts = new Set([rule.value, encodeURIComponent(rule.value), ...base64Forms(rule.value)])
-  // The longest first: otherwise a part of a text would be replaced before the whole is found.
-  return [...texts].filter(text => text !== '').sort((a, b) => b.length - a.length).map(text => ({ text, mock: rule.mock }))
-}
-
-/** The base64 of the secret at each offset, without the characters that depend on the neighbouring bytes. */
-function base64Forms (value: string): string[] {
-  const bytes = Buffer.from(value, 'latin1')
-  // Shorter values leave too few characters to be recognized.
-  if (bytes.length < 6) return []
-  const forms = [0, 1, 2].map(offset => {
-    const padded = Buffer.concat([Buffer.alloc(offset), bytes])
-    const first = offset === 0 ? 0 : offset + 1
-    return padded.toString('base64').slice(first, Math.floor(padded.length * 8 / 6))
-  })
-  return [...forms, ...forms.map(form => form.replaceAll('+', '-').replaceAll('/', '_'))]
 }

@@ -1,0 +1,41 @@
+// The forms in which origins are known to send secrets back.
+import type { InjectRule } from '../contract/control.ts'
+
+/** A text that gives a secret away, and its replacement. It is also looked for behind percent-encoding: see `echo.ts`. */
+export interface Echo {
+  readonly text: string
+  readonly mock: string
+}
+
+// Shorter texts are found where nobody meant them.
+const RECOGNIZABLE = 6
+
+/** The forms of all secrets together, in the order in which they are to be replaced: the longest first. Otherwise a part of a text, or a secret with which another one begins, would be replaced before the whole is found. */
+export function echoesOf (rules: readonly InjectRule[]): Echo[] {
+  const mocks = new Map<string, string>()
+  for (const { value, mock } of rules) for (const text of formsOf(value)) if (text !== '' && !mocks.has(text)) mocks.set(text, mock)
+  return [...mocks].sort(([a], [b]) => b.length - a.length).map(([text, mock]) => ({ text, mock }))
+}
+
+/** Those that are not too short to be told from a part of a usual name, in lower case, since names have none of their own; the shortest first. */
+export function namesakesOf (echoes: readonly Echo[]): string[] {
+  return [...new Set(echoes.map(({ text }) => text.toLowerCase()))].filter(text => text.length >= RECOGNIZABLE).reverse()
+}
+
+/** As it is, in UTF-8, as forms write its spaces, and in base64 at each of the three offsets in a longer text. Lines of a header are read as latin1, so that each character is a byte. */
+function formsOf (value: string): string[] {
+  const texts = [value, Buffer.from(value, 'utf8').toString('latin1')]
+  return [...texts, ...texts.map(text => text.replaceAll(' ', '+')), ...base64Forms(value)]
+}
+
+/** The base64 of the secret at each offset, without the characters that depend on the neighbouring bytes. */
+function base64Forms (value: string): string[] {
+  const bytes = Buffer.from(value, 'latin1')
+  if (bytes.length < RECOGNIZABLE) return []
+  const forms = [0, 1, 2].map(offset => {
+    const padded = Buffer.concat([Buffer.alloc(offset), bytes])
+    const first = offset === 0 ? 0 : offset + 1
+    return padded.toString('base64').slice(first, Math.floor(padded.length * 8 / 6))
+  })
+  return [...forms, ...forms.map(form => form.replaceAll('+', '-').replaceAll('/', '_'))]
+}
