@@ -2,6 +2,7 @@ import t from 'tap'
 import { ask, exchangeBytes, openTls } from './helpers/guest.ts'
 import { vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
+import { CompiledPolicy } from '../../proxy/gate/host-rules.ts'
 
 t.test('A45: of two credentials of which one begins with the other, neither comes back, not in part, whatever their order', async (t) => {
   const stage = await setStage(t)
@@ -74,4 +75,12 @@ t.test('A45: a header whose name holds a secret does not reach the guest, in wha
   t.notMatch(bytes, /9f8e7d6c/i)
   t.match(bytes, /\r\nX-Key: 4\r\n/)
   t.match(bytes, /X-Last: 5\r\n/)
+})
+
+t.test('what is searched for is kept once for each secret, however many hosts a guest asks for', (t) => {
+  const policy = new CompiledPolicy(vmPolicy('192.0.2.1', [{ hosts: ['*.good.test'] }]), 1)
+  const [first, second] = ['a.good.test', 'b.good.test'].map(host => policy.rulesFor(host).echoes)
+  t.ok(first?.length)
+  for (const [index, echo] of (first ?? []).entries()) t.equal(second?.[index], echo)
+  t.end()
 })
