@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import dockerignore from '@balena/dockerignore'
 import { pack, type Pack } from 'tar-stream'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { contentOf, reading } from '../local-file.ts'
 
 /**
@@ -30,7 +31,7 @@ const IGNORE_FILE = '.dockerignore'
 /** Undefined when there is no such file. */
 async function textOf (file: string): Promise<string | undefined> {
   return await reading(file, readFile(file, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error
   }))
 }

@@ -1,5 +1,6 @@
 // Files of variables, in the format of the Compose Specification for `env_file` and `.env`.
 import { readFile } from 'node:fs/promises'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { wrongUsage } from '../failure.ts'
 import { expand, InterpolationFault, type Variables } from './interpolate.ts'
 
@@ -11,7 +12,7 @@ export async function readEnvFile (file: string, variables: Variables): Promise<
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw wrongUsage(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
   return parseEnvFile(text, variables, file)

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { Failure } from '../failure.ts'
 
 export interface Context {
@@ -37,7 +38,7 @@ export async function readContexts (file: string): Promise<Contexts> {
     if (size > MAX_BYTES) throw new Failure(`${file} is too large to be a list of servers`)
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return NONE
+    if (hasCode(error, 'ENOENT')) return NONE
     throw error
   }
   const found = parsed(text)

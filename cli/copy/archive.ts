@@ -5,6 +5,7 @@ import { extract, pack } from 'tar-stream'
 import { writeAll } from '../output/write.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
+import { shortest } from './shortest.ts'
 
 /** of the types of an archive's entries */
 const KINDS: Readonly<Record<string, Entry['kind']>> = { file: 'file', 'contiguous-file': 'file', directory: 'folder', symlink: 'link', link: 'hard link' }
@@ -16,7 +17,7 @@ export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> 
   reading.catch(() => undefined)
   for await (const entry of partsOf(archive)) {
     const { name, type, mode = 0o644, size = 0, mtime, linkname } = entry.header
-    const path = name.split('/').filter((part) => part !== '' && part !== '.').join('/')
+    const path = shortest(name)
     const kind = KINDS[type ?? ''] ?? 'special file'
     if (path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(partsOf(entry), { objectMode: false }) } : {} }
     entry.resume()

@@ -7,6 +7,7 @@ import { dirname, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
+import { shortest } from './shortest.ts'
 
 /** Writes them at `target`; the folder above it must exist. */
 export async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
@@ -58,7 +59,7 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
 /** As it is written shortest: `.` is the target itself, and with a slash at its end a path would go through a link there. */
 function pathInside (path: string): string {
   if (path.startsWith('/') || path.split('/').includes('..') || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
-  return path.split('/').filter((part) => part !== '' && part !== '.').join('/')
+  return shortest(path)
 }
 
 /** An earlier link must not redirect later entries. */

@@ -12,6 +12,12 @@ export interface Opening {
 /** of connections and sessions to origins */
 export const openings = new WeakMap<object, Opening>()
 
+/** What is made on a connection is as old as that. */
+export function passOpening (from: object, to: object): void {
+  const opening = openings.get(from)
+  if (opening !== undefined) openings.set(to, opening)
+}
+
 /** W3C's form of version 0. Later versions begin with the same fields. */
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 

@@ -1,7 +1,7 @@
 // The HTTP/2 session to an origin, and whether the origin speaks HTTP/2 at all.
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { openings } from '../audit/exchange-trace.ts'
+import { passOpening } from '../audit/exchange-trace.ts'
 import { OriginSession } from './http2-session.ts'
 
 // How long an origin that chose HTTP/1.1 is not offered HTTP/2 again.
@@ -82,8 +82,7 @@ export class Http2Sessions {
     }
     const session = new OriginSession(socket, () => this.#options.letGo(socket))
     this.#session = session
-    const opening = openings.get(socket)
-    if (opening !== undefined) openings.set(session, opening)
+    passOpening(socket, session)
     return session
   }
 

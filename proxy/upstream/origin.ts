@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../contract/reasons.ts'
-import { openings } from '../audit/exchange-trace.ts'
+import { openings, passOpening } from '../audit/exchange-trace.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
 import { OriginConnection, type ConnectionOwner } from './http1/connection.ts'
 import { OriginConnections } from './http1/connections.ts'
@@ -87,8 +87,7 @@ export class Origin {
 
   #begin (connection: OriginConnection, socket: Socket | TLSSocket): void {
     connection.open(socket, this.#sockets)
-    const opening = openings.get(socket)
-    if (opening !== undefined) openings.set(connection, opening)
+    passOpening(socket, connection)
   }
 
   async #connect (alpn: readonly string[], signal: AbortSignal, onRead?: (view: Buffer) => void): Promise<Socket | TLSSocket> {

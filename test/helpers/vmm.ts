@@ -1,5 +1,5 @@
 // The VMM process of an instance, for tests that do to it what a fault would.
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processesIn } from '../../setup/server/leftovers.ts'
 import type { TestServer } from './server.ts'
@@ -18,9 +18,4 @@ export async function memoryOf (pid: number): Promise<{ rssBytes: number, peakBy
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const bytes = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024
   return { rssBytes: bytes('VmRSS'), peakBytes: bytes('VmHWM') }
-}
-
-/** How many files a process has open. */
-export async function openFilesOf (pid: number): Promise<number> {
-  return (await readdir(`/proc/${pid}/fd`)).length
 }

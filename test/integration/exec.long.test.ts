@@ -7,7 +7,8 @@ import { runCommand, startCommand } from '../helpers/exec.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { memoryOf, openFilesOf } from '../helpers/vmm.ts'
+import { openFilesOf } from '../helpers/open-files.ts'
+import { memoryOf } from '../helpers/vmm.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const server = await startTestServer(t)

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect as connectHttp2, type ServerHttp2Stream } from 'node:http2'
 import { connect as connectTls } from 'node:tls'
 import { eventually } from '../helpers/eventually.ts'
+import { openFilesOf } from '../helpers/open-files.ts'
 import { ACK, END_HEADERS, END_STREAM, frame, FrameReader, GOAWAY, HEADERS, headers, PREFACE, SETTINGS, word } from './helpers/frames.ts'
 import { openPlain, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
@@ -28,7 +28,7 @@ t.test('A59: resets in the middle of uploads and downloads leave no descriptor b
     }
   })
   const pids = [stage.proxy.process.pid, (await workerOf(stage.proxy, stage.guest)).pid]
-  const count = async () => (await Promise.all(pids.map(async pid => (await readdir(`/proc/${pid}/fd`)).length))).reduce((sum, open) => sum + open, 0)
+  const count = async () => (await Promise.all(pids.map(async pid => await openFilesOf(Number(pid))))).reduce((sum, open) => sum + open, 0)
   const before = await count()
   for (let round = 0; round < 15; round++) {
     const raw = await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)
@@ -63,7 +63,7 @@ t.test('A59: an origin over HTTP/2 that says farewell behind each answer, and ne
   })
   t.teardown(() => origin.close())
   const { pid } = await workerOf(stage.proxy, stage.guest)
-  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const count = async () => await openFilesOf(pid)
   const socket = await openTls(stage.proxy, stage.guest, HOST, { alpn: ['h2'] })
   const session = connectHttp2(`https://${HOST}`, { createConnection: () => socket })
   t.teardown(() => session.destroy())

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
 import { connect, constants, type ClientHttp2Session } from 'node:http2'
 import { closesWithin, exchangeBytes, openTls } from './helpers/guest.ts'
 import { vmPolicy } from './helpers/proxy.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { openFilesOf } from '../helpers/open-files.ts'
 import { loopback } from './helpers/network.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
 import { openStuckTunnel, startDeafOrigin } from './helpers/stuck-tunnel.ts'
@@ -63,7 +63,7 @@ t.test('a revision that removes a VM is acknowledged when its connections to ori
   const origin = await startDeafOrigin(stage)
   t.teardown(() => origin.close())
   const { pid } = await workerOf(stage.proxy, stage.guest)
-  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const count = async () => await openFilesOf(pid)
   const before = await count()
   const socket = await openStuckTunnel(stage)
   socket.resetAndDestroy()

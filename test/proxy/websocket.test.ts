@@ -1,12 +1,12 @@
 import t from 'tap'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket, WebSocketServer } from 'ws'
 import { eventually } from '../helpers/eventually.ts'
+import { openFilesOf } from '../helpers/open-files.ts'
 import { exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
@@ -140,7 +140,7 @@ t.test('A59: an origin that reads nothing of a WebSocket has no connection for l
   const origin = await startDeafOrigin(stage)
   t.teardown(() => origin.close())
   const { pid } = await workerOf(stage.proxy, stage.guest)
-  const count = async () => (await readdir(`/proc/${pid}/fd`)).length
+  const count = async () => await openFilesOf(pid)
   const before = await count()
   const socket = await openStuckTunnel(stage)
   socket.resetAndDestroy()

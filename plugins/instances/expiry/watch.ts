@@ -26,11 +26,7 @@ export async function adoptExpiry (context: Context, instance: LiveInstance): Pr
   const { life } = instance.record
   if (life.expiry !== undefined) {
     const expiry = rebased(life.expiry, hostClock)
-    const failure = expiry === life.expiry ? undefined : await instance.saveFact({ life: { ...life, expiry } })
-    if (failure !== undefined) {
-      context.log.error({ err: failure, instance: instance.id }, 'an expiry could not be stored for this boot of the host yet; it is tried again')
-      storeLater(context, instance)
-    }
+    if (expiry !== life.expiry) storeLater(context, instance, await instance.saveFact({ life: { ...life, expiry } }), 'an expiry for this boot of the host')
   }
   watchExpiry(context, instance)
 }

@@ -11,11 +11,7 @@ export function attach (context: Context, instance: LiveInstance, session: Guest
   const noteStart = (): void => {
     if (session.program !== 'started' || instance.record.runningAt !== null) return
     // Stored so that a later server knows it at once, without asking the guest. When this is lost, that server has to ask.
-    void instance.saveFact({ runningAt: Date.now() }).then((failure) => {
-      if (failure === undefined) return
-      context.log.warn({ err: failure, instance: instance.id }, 'the start of a program could not be stored yet; it is tried again')
-      storeLater(context, instance)
-    })
+    void instance.saveFact({ runningAt: Date.now() }).then((failure) => { storeLater(context, instance, failure, 'the start of a program') })
   }
   session.listen({
     changed () {

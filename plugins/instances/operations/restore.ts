@@ -50,11 +50,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
     throw error
   })
   const session = converse(context, record, { image, vm, origin: 'restored', newMachine: stored.newMachine })
-  const failure = await instance.replaceSession(session, restoredPatch(instance.record, vm.handle))
-  if (failure !== undefined) {
-    context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored yet; it is tried again')
-    storeLater(context, instance)
-  }
+  storeLater(context, instance, await instance.replaceSession(session, restoredPatch(instance.record, vm.handle)), 'a restore')
   attach(context, instance, session)
   const restored = performance.now()
   const isKept = await isThere(paths.kept.whole)

@@ -23,11 +23,7 @@ export async function settle (context: Context, instance: LiveInstance, session:
   try {
     if (await putBackUnproven(context, instance, session, paths)) return
     const patch = await endOf(instance, session, paths)
-    const failure = await instance.saveFact(patch)
-    if (failure !== undefined) {
-      context.log.error({ err: failure, instance: instance.id }, 'the end of a VM could not be stored yet; it is tried again')
-      storeLater(context, instance)
-    }
+    storeLater(context, instance, await instance.saveFact(patch), 'the end of a VM')
     await dropPending(context, instance)
     // Only now: after a crash before this, the next start finds the VM ended and comes here again.
     await dropMemory(paths)

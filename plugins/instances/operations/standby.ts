@@ -88,10 +88,7 @@ export async function storeStandby (context: Context, instance: LiveInstance, st
 async function noteStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
-  const failure = await instance.replaceSession(undefined, patch)
-  if (failure === undefined) return
-  context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored yet; it is tried again')
-  storeLater(context, instance)
+  storeLater(context, instance, await instance.replaceSession(undefined, patch), 'a standby')
 }
 
 /** @throws ImagingUnsupported when no memory image can be made of its VM */

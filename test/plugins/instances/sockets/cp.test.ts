@@ -5,15 +5,14 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { cpFromInstance, cpToInstance } from '@onkernel/hypeman/lib/cp'
 import t, { type Test } from 'tap'
-import { Type } from 'typebox'
 import { WebSocket } from 'ws'
-import { definePlugin, type Plugin } from '../../../../core/plugins/manifest.ts'
+import type { Plugin } from '../../../../core/plugins/manifest.ts'
 import { contentFrames } from '../../../../plugins/instances/sockets/cp.ts'
 import type { GuestEntry } from '../../../../plugins/guest/contract.ts'
-import type { Leases } from '../../../../plugins/instances/life/leases.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import { until } from '../crash.ts'
+import { leaseWatcher } from './lease-watcher.ts'
 
 async function running (t: Test, plugins: readonly Plugin[] = []): Promise<TestApp> {
   const app = await startApp(t, { listen: true, plugins })
@@ -178,18 +177,11 @@ t.test('a client that vanishes midway leaves no file', async (t) => {
 })
 
 t.test('a copy that the guest never answers ends with its client, and keeps the instance awake no longer', async (t) => {
-  let reasons: Leases['reasons'] = () => []
-  const watcher = definePlugin({
-    manifest: { id: 'watcher', provides: [], requires: ['leases'], config: Type.Object({}, { additionalProperties: false }) },
-    create ({ leases }: { readonly leases: Leases }) {
-      reasons = leases.reasons
-      return {}
-    }
-  })
-  const app = await running(t, [watcher])
+  const watcher = leaseWatcher()
+  const app = await running(t, [watcher.plugin])
   app.host.answersFiles = false
   const { body: { id } } = await app.call('GET', '/instances/web')
-  const held = (): boolean => reasons(String(id)).includes('cp')
+  const held = (): boolean => watcher.reasons(String(id)).includes('cp')
   for (const direction of ['from', 'stat', 'to']) {
     const socket = new WebSocket(`${app.app.address().replace('http', 'ws')}/instances/web/cp`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
     await once(socket, 'open')

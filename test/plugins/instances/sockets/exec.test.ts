@@ -1,15 +1,14 @@
 // Exec sessions over real WebSockets, on a scripted guest.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { Type } from 'typebox'
 import { WebSocket } from 'ws'
-import { definePlugin, type Plugin } from '../../../../core/plugins/manifest.ts'
-import type { Leases } from '../../../../plugins/instances/life/leases.ts'
+import type { Plugin } from '../../../../core/plugins/manifest.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
 import type { ScriptedExec } from '../scripted-exec.ts'
 import { until } from '../../../helpers/eventually.ts'
+import { leaseWatcher } from './lease-watcher.ts'
 
 interface Client {
   readonly socket: WebSocket
@@ -153,24 +152,17 @@ t.test('a command whose timeout is months away is not ended at once', async (t) 
 })
 
 t.test('a guest that ends no command keeps neither a client beyond its timeout nor, once the client has gone, its instance awake', async (t) => {
-  let reasons: Leases['reasons'] | undefined
-  const watcher = definePlugin({
-    manifest: { id: 'watcher', provides: [], requires: ['leases'], config: Type.Object({}, { additionalProperties: false }) },
-    create ({ leases }: { readonly leases: Leases }) {
-      reasons = leases.reasons
-      return {}
-    }
-  })
-  const app = await running(t, [watcher])
+  const watcher = leaseWatcher()
+  const app = await running(t, [watcher.plugin])
   const late = await open(app, { command: ['sleep'], timeout: 0.1 })
   const gone = await open(app, { command: ['sleep'] })
   for (const session of [await late.session, await gone.session]) session.cancel = () => { session.cancelled = true }
   const { body: { id } } = await app.call('GET', '/instances/web')
-  t.same(reasons?.(String(id)), ['exec', 'exec'])
+  t.same(watcher.reasons(String(id)), ['exec', 'exec'])
   gone.socket.terminate()
   t.equal(await late.closed, 1000)
   t.same(late.texts, ['{"exitCode":124}'])
-  await until(() => reasons?.(String(id)).length === 0)
+  await until(() => watcher.reasons(String(id)).length === 0)
 })
 
 t.test('a broken link to the guest is told, and never looks like success', async (t) => {
