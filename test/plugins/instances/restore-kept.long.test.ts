@@ -160,7 +160,7 @@ for (const [what, fails] of faults) {
     for (const verb of ['start', 'restore']) t.match(await app.call('POST', `/instances/web/${verb}`), { status: 409, body: { code: 'invalid_state' } })
     t.equal((await app.call('PATCH', '/instances/web', { auto_standby: { idle_timeout: '5m' } })).status, 200)
     await until(async () => (await app.call('GET', '/instances/web')).body['state'] === 'Standby')
-    t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, state_error: /within a second/, auto_standby: { idle_timeout: '300s' } })
+    t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, restore_error: /within a second/, auto_standby: { idle_timeout: '300s' } })
     t.same(await contentsOf(app.folder), before)
     t.same((await readdir(app.folder)).sort(), RESTING)
     await app.app.stop()
@@ -203,7 +203,7 @@ t.test('a restore whose VM has run and does not come up, and whose put-back cann
   app.host.onStep = undefined
   t.match((await app.call('GET', '/instances/web')).body, { state: 'Unknown', state_error: /tried again/ })
   await until(async () => (await app.call('GET', '/instances/web')).body['state'] === 'Standby')
-  t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, state_error: /the VMM crashed/ })
+  t.match((await app.call('GET', '/instances/web')).body, { has_snapshot: true, restore_error: /the VMM crashed/ })
   t.same(await contentsOf(app.folder), before)
   t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
   t.equal(app.host.vm.restoredFrom?.memory, before[0])
