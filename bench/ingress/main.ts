@@ -1,6 +1,5 @@
 // `npm run bench -- ingress`: an instance through the ingress against the same instance behind an nginx with nothing but `proxy_pass`, in the same place.
 import { execFile } from 'node:child_process'
-import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
@@ -11,6 +10,7 @@ import { promisify } from 'node:util'
 import { createHostCommands } from '../../core/process/run.ts'
 import { eventually } from '../../test/helpers/eventually.ts'
 import { freePort } from '../../test/helpers/free-port.ts'
+import { ownNetwork } from '../../test/helpers/own-network.ts'
 import { boot, field, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { figureOf, print, series, takeTurns, type FigureOptions } from '../harness.ts'
@@ -31,13 +31,13 @@ const run = promisify(execFile)
 
 async function ingress ({ runs }: BenchOptions): Promise<void> {
   const commands = createHostCommands()
-  const namespace = `berth-bench-${randomBytes(3).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   try {
     await inFolder(async (folder, signal) => {
       const [port, barePort] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')]
       const plugins = {
         ...templatesOff(),
-        networking: { config: { namespace, uplink: 'none', cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+        networking: { config: { namespace, uplink: 'none', cidr } },
         ingress: { config: { listen: { address: '127.0.0.1', http: [port] } } }
       }
       const berth = await startBerth({ folder: join(folder, 'server'), plugins, signal }, await makeWebImage())

@@ -1,8 +1,7 @@
 // Writes entries as files of this host. They come from a guest, so nothing is written outside the target, whatever the entries contain.
 // A file or link is made under a temporary name beside its own and renamed when it is complete: an interrupted copy leaves no half file, and keeps what was there before.
 import { randomBytes } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { chmod, lstat, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, rename, rm, symlink, utimes } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure } from '../failure.ts'
@@ -46,7 +45,9 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   try {
     if (kind === 'link' || content === undefined) await symlink(link, beside)
     else {
-      await pipeline(content, createWriteStream(beside, { flags: 'wx', mode: bits | 0o600 }))
+      // Open before anything can fail: a stream that is destroyed while it opens its file would make it after it was removed.
+      const made = await open(beside, 'wx', bits | 0o600)
+      await pipeline(content, made.createWriteStream())
       if (mtime > 0) await utimes(beside, mtime, mtime)
     }
     await rename(beside, file)

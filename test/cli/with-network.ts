@@ -1,5 +1,4 @@
 // Commands against the real server with a real VM that has a network. Run by with-network.long.test.ts in a network namespace of its own.
-import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
@@ -10,6 +9,7 @@ import { version } from '../../core/version.ts'
 import { DELETED, skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -22,14 +22,14 @@ if (reason !== false) {
   process.exit()
 }
 const { run } = createHostCommands()
-const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+const { namespace, cidr } = ownNetwork()
 t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await run('ip', ['netns', 'delete', namespace]) })
 // What counts for this host is the way from its loopback; outside there is nobody.
 await run('ip', ['-batch', '-'], { input: 'link set lo up\nlink add wan type veth peer name outside\nlink set outside up\naddress add 198.51.100.1/24 dev wan\nlink set wan up\n' })
 const http = await freePort('127.0.0.1')
 const server = await startTestServer(t, {
   plugins: {
-    networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+    networking: { config: { uplink: 'wan', namespace, cidr } },
     ingress: { config: { listen: { address: '127.0.0.1', http: [http] } } },
     resources: { enabled: true },
     instances: { config: { reclaim: { floorSize: '64MB' } } }

@@ -1,6 +1,6 @@
 // Templates of the shapes that most tests create, made once for a checkout and given to each server of a test: its VMs come up as copies of one that has booted, at a tenth of
 // the processor time of a boot. Who tests boots turns templates off.
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
@@ -15,6 +15,7 @@ import { linkFiles } from '../../setup/server/system-cache.ts'
 import { eventually } from './eventually.ts'
 import { busyboxImage, push } from './images.ts'
 import { figure } from './metrics.ts'
+import { ownNetwork } from './own-network.ts'
 import { SMALL } from './small.ts'
 
 const cache = join(packageRoot, '.cache/templates')
@@ -97,7 +98,7 @@ async function makeOnce (): Promise<void> {
 async function make (target: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-templates-'))
   await chmod(folder, 0o711)
-  const networking = { config: { uplink: 'none', cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, namespace: `berth-test-${randomBytes(4).toString('hex')}` } }
+  const networking = { config: { uplink: 'none', ...ownNetwork() } }
   let server: ServerProcess | undefined
   try {
     server = await startServer({ folder, plugins: { ...networks ? { networking } : {}, instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })

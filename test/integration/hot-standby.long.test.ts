@@ -1,5 +1,5 @@
 // A real machine whose VM is kept in standby: nothing of it moves or is reached meanwhile, its guest cannot tell, and what happens to server and VMM costs nothing but the VM.
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,13 +13,14 @@ import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { lines, waitFor } from '../helpers/machine.ts'
 import { figure } from '../helpers/metrics.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { vmmOf } from '../helpers/vmm.ts'
 
 const commands = createHostCommands()
-const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+const { namespace, cidr } = ownNetwork()
 const hasNetwork = missingPrivileges() === undefined
-const networking = { config: { uplink: 'none', cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, namespace } }
+const networking = { config: { uplink: 'none', cidr, namespace } }
 t.teardown(async () => {
   // Only after a failure: a server that stops in order removes it.
   if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace])

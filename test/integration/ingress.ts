@@ -1,7 +1,7 @@
 // A program in a real machine behind names, with TLS from a real ACME authority: reached by curl, a WebSocket client, gRPC, HTTP/2 and a browser, awake and asleep.
 // Run by ingress.long.test.ts in a network namespace of its own.
 import { spawn } from 'node:child_process'
-import { createHash, randomBytes, randomInt, X509Certificate } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -20,6 +20,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { installedProgram } from '../helpers/installed-program.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { noPebble, startPebble, type Pebble } from '../helpers/pebble.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import type { TarEntry } from '../helpers/tar.ts'
@@ -36,14 +37,14 @@ interface Place { readonly server: TestServer, readonly pebble: Pebble, readonly
 
 async function reached (t: Test): Promise<void> {
   await commands.run('ip', ['link', 'set', 'lo', 'up'])
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace]) })
   const [http, https] = await Promise.all([freePort('127.0.0.1'), freePort('127.0.0.1')])
   const pebble = await startPebble(t, { httpPort: http })
   const acme = { directory: pebble.directory, authority: pebble.authority, email: 'admin@example.com', acceptTerms: true }
   const server = await startTestServer(t, {
     plugins: {
-      networking: { config: { uplink: 'none', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+      networking: { config: { uplink: 'none', namespace, cidr } },
       ingress: { config: { listen: { address: '127.0.0.1', http: [http], https: [https] }, certificates: { acme } } }
     }
   })

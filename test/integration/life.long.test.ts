@@ -1,6 +1,5 @@
 // Real machines that are looked after: their ports are probed, an unhealthy one is started again, and one that nobody is connected to goes to standby, also by a server that was killed.
 import { spawn } from 'node:child_process'
-import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,13 +10,13 @@ import { shell } from '../helpers/counter.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 
 const SERVING = 'mkdir -p /www; echo yes > /www/ready; nc -ll -p 7 -e /bin/cat & httpd -f -p 8080 -h /www'
 const OFTEN = { interval: '1s', start_period: '0s' } as const
 
-const namespace = `berth-test-${randomBytes(4).toString('hex')}`
-const cidr = `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`
+const { namespace, cidr } = ownNetwork()
 
 const health = async (server: TestServer, id: string): Promise<string | undefined> => (await server.sdk.instances.get(id)).health_status?.status
 const becomes = async (server: TestServer, id: string, status: string): Promise<void> => { await eventually(`the health is ${status}`, async () => await health(server, id) === status) }

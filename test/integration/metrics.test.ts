@@ -11,6 +11,7 @@ import { makeAuthority } from '../core/tls/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { expressionsForOperators } from '../helpers/metric-expressions.ts'
 import { faultsOf, readMetrics, usableNames } from '../helpers/metric-names.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 
 const ADMIN_KEY = 'an-admin-key-for-this-test'
 const headers = { authorization: `Bearer ${ADMIN_KEY}` }
@@ -30,7 +31,7 @@ async function figures (t: Test, names: number): Promise<string> {
       guest: { config: { prepare: false } },
       'hypervisor-firecracker': { config: { binary: '/no/firecracker' } },
       tracing: { config: { endpoint: 'http://127.0.0.1:9/v1/traces', sample: 0 } },
-      ...withIngress ? { ingress: { config: { listen: { http: [await freePort('127.0.0.1')] } } } } : {}
+      ...withIngress ? { networking: { config: { uplink: 'none', ...ownNetwork() } }, ingress: { config: { listen: { http: [await freePort('127.0.0.1')] } } } } : {}
     }
   }, { environment: {}, logStream: { write: line => { lines.push(JSON.parse(line)) } } })
   t.teardown(() => app.stop())

@@ -1,5 +1,4 @@
 // iperf3 in a real machine with limits, to an outside that is a network namespace. Run by network-limits.long.test.ts in a network namespace of its own.
-import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
@@ -8,6 +7,7 @@ import { push } from '../helpers/images.ts'
 import { iperf, makeIperfImage, obeying } from '../helpers/iperf/image.ts'
 import { startPeer } from '../helpers/iperf/peer.ts'
 import { createMachine } from '../helpers/machine.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer } from '../helpers/server.ts'
 
 const OUTSIDE = '198.51.100.2'
@@ -23,11 +23,11 @@ if (reason === undefined) await t.test('bandwidth_upload and bandwidth_download 
 else t.plan(0, reason)
 
 async function limits (t: Test): Promise<void> {
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   const outside = `${namespace}-out`
   t.teardown(async () => { for (const name of [namespace, outside]) if (existsSync(`/run/netns/${name}`)) await commands.run('ip', ['netns', 'delete', name]) })
   await connectOutside(outside)
-  const server = await startTestServer(t, { plugins: { networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } } } })
+  const server = await startTestServer(t, { plugins: { networking: { config: { uplink: 'wan', namespace, cidr } } } })
   const image = await push(server, await makeIperfImage(), 'network/iperf:latest')
   const peer = await startPeer(`/run/netns/${outside}`, OUTSIDE)
   t.teardown(() => peer.end())

@@ -1,5 +1,4 @@
 // Machines with a network of their own: addresses that stay, copies that get others, nobody who reaches anybody, and nothing that is left.
-import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,16 +10,17 @@ import { shell } from '../helpers/counter.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, lines, waitFor } from '../helpers/machine.ts'
 import { figure } from '../helpers/metrics.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 interface Place { readonly ip: string, readonly mac: string }
 
 const commands = createHostCommands()
-const namespace = `berth-test-${randomBytes(4).toString('hex')}`
-const prefix = `10.${randomInt(120, 250)}.${randomInt(256)}`
+const { namespace, cidr } = ownNetwork()
+const prefix = cidr.replace('.0/24', '')
 const gateway = `${prefix}.1`
-const networking = { config: { uplink: 'none', cidr: `${prefix}.0/24`, namespace } }
+const networking = { config: { uplink: 'none', cidr, namespace } }
 
 /** It prints numbers as quickly as it can, so that it shows each moment in which it runs. */
 const COUNTING = 'echo first > /root/file; read nonce < /proc/sys/kernel/random/uuid; echo $nonce > /dev/shm/nonce; n=0; while true; do n=$((n+1)); echo $n; done'

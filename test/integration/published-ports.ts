@@ -1,7 +1,6 @@
 // A program in a real machine that is reached through published ports, awake and asleep. Run by published-ports.long.test.ts in a network namespace of its own.
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -14,6 +13,7 @@ import { berth } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { compileProgram } from '../helpers/program.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 
@@ -63,11 +63,11 @@ if (reason === undefined) await t.test('a program in a machine is reached throug
 else t.plan(0, reason)
 
 async function published (t: Test): Promise<void> {
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   const outside = `${namespace}-out`
   t.teardown(async () => { for (const name of [namespace, outside]) if (existsSync(`/run/netns/${name}`)) await commands.run('ip', ['netns', 'delete', name]) })
   await connectOutside(outside)
-  const server = await startTestServer(t, { plugins: { networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } } } })
+  const server = await startTestServer(t, { plugins: { networking: { config: { uplink: 'wan', namespace, cidr } } } })
   const image = await push(server, await busyboxImage({}, [{ path: 'echo', mode: 0o755, content: await compileProgram(ECHO) }]), 'ports/echo:latest')
   const { id } = await createMachine(server, image, { name: 'echo', entrypoint: [], cmd: ['/echo'] })
   await follow(server, id, (line) => line.includes('listening'))

@@ -1,7 +1,6 @@
 // Twenty real machines, forks of one snapshot, that sleep and are called at once by name and by published port; and the server is killed while it wakes them.
 // Run by sleepers.long.test.ts in a network namespace of its own.
 import { once } from 'node:events'
-import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -14,6 +13,7 @@ import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
+import { ownNetwork } from '../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -34,12 +34,12 @@ else t.plan(0, reason)
 async function woken (t: Test): Promise<void> {
   // An uplink that leads nowhere: the network is not closed, so that ports can be published.
   await commands.run('ip', ['-batch', '-'], { input: 'link set lo up\nlink add wan type veth peer name nowhere\naddress add 198.51.100.1/24 dev wan\nlink set wan up\n' })
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace]) })
   const http = await freePort('127.0.0.1')
   const server = await startTestServer(t, {
     plugins: {
-      networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+      networking: { config: { uplink: 'wan', namespace, cidr } },
       ingress: { config: { listen: { address: '127.0.0.1', http: [http] } } }
     }
   })

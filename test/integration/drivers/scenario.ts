@@ -1,6 +1,6 @@
 // One life of a machine through the API, the same for each hypervisor: what its driver cannot do is refused with 501 and its name, and all else works.
 // Run as `scenario.js DRIVER [IMAGE]` by scenario.long.test.ts in a network namespace of its own, or by kvm.ts on a host with KVM: there IMAGE is one in the server's folder, /run/data.
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -10,6 +10,7 @@ import { look, shell, startCounter } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
+import { ownNetwork } from '../../helpers/own-network.ts'
 import { startTestServer } from '../../helpers/server.ts'
 import { namedProgram } from '../../emulated-host/named-programs.ts'
 import { pluginOf, SLOW_GUEST, SLOW_SERVER, slowDriver, turnedOff, UNDER_KVM } from '../../emulated-host/slow.ts'
@@ -61,7 +62,7 @@ async function main (): Promise<void> {
 
 /** What is not tested here takes time all the same, and an emulated host is slower than any that the defaults are for. */
 function configuration (far: Far): Stage['plugins'] {
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   // After a failure: a server that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
   const binary = namedProgram(driver)
@@ -70,7 +71,7 @@ function configuration (far: Far): Stage['plugins'] {
     ...turnedOff(driver),
     ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
-    networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
+    networking: { config: { uplink: WAN, namespace, cidr, dns: { servers: [NAME_SERVER] } } },
     egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
     [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary }, ...jailer === undefined ? {} : { jailer } } }
   }

@@ -1,5 +1,5 @@
 // What the tests of enforcement have: a server in a "host" of its own with a far side, and hostile guests in real VMs.
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { runCommand } from '../../helpers/exec.ts'
 import { busyboxImage, push } from '../../helpers/images.ts'
 import { createShell, waitFor } from '../../helpers/machine.ts'
 import { installedProgram } from '../../helpers/installed-program.ts'
+import { ownNetwork } from '../../helpers/own-network.ts'
 import { compileProgram } from '../../helpers/program.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { API, NAME_SERVER } from './far/contract.ts'
@@ -54,11 +55,11 @@ const commands = createHostCommands()
 
 /** @param prefix length of the guests' network @param plugins further settings, by plugin */
 export async function setScene (t: Test, prefix = 24, plugins: Readonly<Record<string, { readonly config: Readonly<Record<string, unknown>> }>> = {}): Promise<Scene> {
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   // After a failure, and after a test that ended a server by force: one that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace]) })
   const far = await openFar(t)
-  const base = `10.${randomInt(120, 250)}.${randomInt(256)}`
+  const base = cidr.replace('.0/24', '')
   const folder = t.testdir({ 'roots.pem': far.authority })
   const server = await startTestServer(t, {
     plugins: {

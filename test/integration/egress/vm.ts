@@ -1,5 +1,5 @@
 // A real machine behind the proxy, made through the API, with everything kept that the API ever said.
-import { randomInt, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Hypeman from '@onkernel/hypeman'
@@ -8,6 +8,7 @@ import type { ServerOptions } from '../../../setup/server/process.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { runCommand } from '../../helpers/exec.ts'
 import { waitFor } from '../../helpers/machine.ts'
+import { ownNetwork } from '../../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { FURTHER_PORT } from './origins/contract.ts'
 import { openOutside, WAN, type Outside } from './outside.ts'
@@ -34,14 +35,14 @@ export async function openWorld (t: Test, plugins: ServerOptions['plugins'] = {}
   const secrets = makeSecrets()
   const outside = await openOutside(t, { bearer: secrets.REAL_KEY, basic: secrets.REAL_LOGIN })
   const folder = t.testdir({ 'roots.pem': outside.authority })
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   t.teardown(async () => {
     // Only after a failure: a server that stops in order removes it.
     if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace])
   })
   const server = await startTestServer(t, {
     plugins: {
-      networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.0.0/24`, dns: { servers: [outside.nameServer] } } },
+      networking: { config: { uplink: WAN, namespace, cidr, dns: { servers: [outside.nameServer] } } },
       egress: { config: { roots: [join(folder, 'roots.pem')], ports: { https: [443, FURTHER_PORT] } } },
       ...plugins
     }

@@ -1,5 +1,4 @@
 // A server that dies at its steps, for tests of what it does by itself with real machines.
-import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -7,6 +6,7 @@ import { argumentsOf, processIds } from '../../../core/process/find.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { busyboxImage, push } from '../../helpers/images.ts'
 import { DYING } from '../../helpers/killed-at-steps.ts'
+import { ownNetwork } from '../../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 
 /** Ends when it is told to. What it is told it forgets with its VM. */
@@ -16,11 +16,11 @@ export interface Place { readonly server: TestServer, readonly image: string }
 
 /** With a network, whose namespace goes with the test. */
 export async function startPlace (t: Test): Promise<Place> {
-  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  const { namespace, cidr } = ownNetwork()
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
   const server = await startTestServer(t, {
     nodeArguments: DYING,
-    plugins: { networking: { config: { uplink: 'none', cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, namespace } } }
+    plugins: { networking: { config: { uplink: 'none', cidr, namespace } } }
   })
   return { server, image: await push(server, await busyboxImage(), 'lives/busybox:latest') }
 }

@@ -1,10 +1,10 @@
 // Somebody with the API's key at the console of a real server with real machines, in a network namespace of the test's own.
-import { randomBytes, randomInt } from 'node:crypto'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { missingPrivileges } from '../../../../plugins/networking/privileges.ts'
 import { noBrowser, openPage, type Page } from '../../../helpers/browser.ts'
 import { busyboxImage, push } from '../../../helpers/images.ts'
+import { ownNetwork } from '../../../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../../../helpers/server.ts'
 
 /** How long a machine may take to do what a button says. */
@@ -26,7 +26,7 @@ export function cannot (): string | false {
 /** A server with networks and copies of booted machines, an image, and a browser that has not logged in. */
 export async function startOperator (t: Test, plugins: Readonly<Record<string, { readonly enabled?: boolean, readonly config?: Readonly<Record<string, unknown>> }>> = {}): Promise<Operator> {
   await createHostCommands().run('ip', ['link', 'set', 'lo', 'up'])
-  const networking = { config: { uplink: 'none', namespace: `berth-test-${randomBytes(4).toString('hex')}`, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } }
+  const networking = { config: { uplink: 'none', ...ownNetwork() } }
   const server = await startTestServer(t, { plugins: { networking, ...plugins } })
   const image = await push(server, await busyboxImage(), 'console/shell:latest')
   return { server, image, ...await openPage(t) }
