@@ -95,7 +95,8 @@ await t.test('where the VMM is started by root, what stays behind is the VM\'s u
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   await eventually('the VMM has printed', async () => await readFile(join(directory, 'console'), 'utf8') === '0\n0\n')
-  const keeper = (await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).trim()
+  // What printed last may not have ended yet.
+  const keeper = await eventually('what stays behind is its only child', async () => /^\d+$/.exec((await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).trim())?.[0])
   const status = await readFile(`/proc/${keeper}/status`, 'utf8')
   for (const line of [/^Uid:(\s+61013){4}$/m, /^Gid:(\s+61014){4}$/m, /^Groups:\s*$/m, /^CapPrm:\s+0+$/m, /^CapEff:\s+0+$/m]) t.match(status, line)
   t.same((await stat(join(folder.path, 'v_1025'))).uid, user.uid, 'its sockets are the user\'s')
