@@ -4,6 +4,7 @@ import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { hasCode } from '../errors/system-code.ts'
+import { readHosts } from '../../proxy/contract/hosts-file.ts'
 import { embeddedV4, isMetadata } from '../../proxy/contract/ranges.ts'
 import { createVet, isMetadataName } from '../../proxy/contract/vet.ts'
 
@@ -71,15 +72,12 @@ async function addressesOf (name: string): Promise<readonly string[]> {
   return [...v4, ...v6]
 }
 
-async function writtenAddresses (name: string): Promise<string[]> {
+async function writtenAddresses (name: string): Promise<readonly string[]> {
   const text = await readFile(HOSTS_FILE, 'utf8').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return ''
     throw error
   })
-  return text.split('\n').flatMap((line) => {
-    const [address = '', ...names] = line.split('#')[0]?.trim().split(/\s+/) ?? []
-    return isIP(address) !== 0 && names.some((each) => each.toLowerCase() === name.toLowerCase()) ? [address] : []
-  })
+  return readHosts(text).get(name.toLowerCase()) ?? []
 }
 
 function noneIfAbsent (error: unknown): string[] {

@@ -23,7 +23,7 @@ const Listen = Type.Object({
 }, closed)
 
 const Resolver = Type.Object({
-  servers: texts('DNS servers, address or address:port; empty: the system\'s'),
+  servers: texts('DNS servers, address or address:port; empty: /etc/hosts, then those of /etc/resolv.conf'),
   timeoutMs: timeMs(5_000, 'time for an answer'),
   ipv6: Type.Boolean({ default: true, description: 'whether IPv6 addresses of hosts are used' })
 }, closed)

@@ -1,10 +1,16 @@
 import t from 'tap'
 import { connect } from 'node:net'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ask } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { withoutMounts } from '../helpers/rights.ts'
+import { startNames } from './helpers/names.ts'
+import { createResolver } from '../../proxy/upstream/resolver.ts'
 import { embeddedV4, isMetadata, isPrivate } from '../../proxy/contract/ranges.ts'
 
 const PRIVATE = ['127.0.0.1', '127.255.255.254', '0.0.0.0', '0.1.2.3', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1', '169.254.1.1', '192.0.0.8',
@@ -119,6 +125,57 @@ t.test('a name that does not exist, and a resolver that is silent, have their ow
   const silent = await ask(stage.proxy, stage.guest, { name: 'silent.test', headers: { Host: stage.host('silent.test') } })
   t.ok(silent.status === 504 || silent.status === 502)
   t.notMatch(silent.text, /ECONN|ETIME|127\./, 'the answer says nothing about why')
+})
+
+t.test('a name that takes its time is waited for until the deadline, however quick others are', async (t) => {
+  const names = await startNames(loopback(2))
+  t.teardown(() => names.close())
+  const resolve = createResolver({ servers: [names.server], timeoutMs: 5000, ipv6: false })
+  for (const name of ['one.test', 'two.test', 'three.test', 'four.test', 'five.test', 'slow.test']) names.records.set(name, [loopback(100)])
+  names.delays.set('slow.test', 2500)
+  for (const name of ['one.test', 'two.test', 'three.test', 'four.test', 'five.test']) t.same((await resolve(name)).addresses, [loopback(100)])
+  t.same((await resolve('slow.test')).addresses, [loopback(100)])
+})
+
+/** What the system says of names, for a proxy whose configuration names no DNS server. */
+function systemFiles (t: { testdir (files: Record<string, string>): string }, hosts = ''): { readonly resolvConf: string, readonly hosts: string } {
+  const folder = t.testdir({ 'resolv.conf': `nameserver ${loopback(2)}\nsearch corp.test\n`, hosts: `127.0.0.1 localhost\n${hosts}` })
+  return { resolvConf: join(folder, 'resolv.conf'), hosts: join(folder, 'hosts') }
+}
+
+t.test('names of one VM that nobody answers hold up no name of another, also with the system\'s DNS servers', { skip: withoutMounts }, async (t) => {
+  const stage = await setStage(t, { system: systemFiles(t) })
+  await stage.origin(100)
+  const other = loopback(11)
+  await stage.proxy.policy(vmPolicy(stage.guest, [{}]), vmPolicy(other, [{}]))
+  const silent = Array.from({ length: 12 }, (_, index) => `silent-${index}.test`)
+  for (const name of silent) stage.names.delays.set(name, Infinity)
+  const waiting = silent.map(async name => await ask(stage.proxy, stage.guest, { headers: { Host: `${name}:${stage.plainPort}` } }))
+  await eventually('names of the first VM are asked for', () => new Set(stage.names.asked.filter(name => silent.includes(name))).size >= 4)
+  const answer = await ask(stage.proxy, other, { name: 'api.good.test', headers: { Host: stage.host('api.good.test') } })
+  t.equal(answer.status, 200, answer.text)
+  for (const { status, text } of await Promise.all(waiting)) t.match({ status, text }, { status: 504, text: /resolve_timeout/ })
+})
+
+t.test('without configured DNS servers a name is looked up in /etc/hosts and by the servers of resolv.conf, as both are now, and never with a search domain', { skip: withoutMounts }, async (t) => {
+  const system = systemFiles(t, `${loopback(100)}\tother Written.good.test # here\n`)
+  const stage = await setStage(t, { system })
+  await stage.proxy.policy(vmPolicy(stage.guest, [{ hosts: undefined }]))
+  await stage.origin(100, { plain: true })
+  const status = async (name: string): Promise<number> => (await ask(stage.proxy, stage.guest, { headers: { Host: `${name}:${stage.plainPort}` } })).status
+  t.equal(await status('written.good.test'), 200)
+  t.equal(await status('api.good.test'), 200)
+  stage.names.records.set('intranet.corp.test', [loopback(100)])
+  t.equal(await status('intranet'), 502)
+  t.same(stage.names.asked.filter(name => name !== 'api.good.test'), ['intranet'])
+
+  await writeFile(system.hosts, `${loopback(100)} later.good.test\n`)
+  t.equal(await status('later.good.test'), 200, 'a name that was written meanwhile')
+  const next = await startNames(loopback(3), 53)
+  t.teardown(() => next.close())
+  next.records.set('moved.good.test', [loopback(100)])
+  await writeFile(system.resolvConf, `nameserver ${loopback(3)}\n`)
+  t.equal(await status('moved.good.test'), 200, 'a server that was named meanwhile')
 })
 
 t.test('A24: a source without a policy is closed before it says a word, and there is a line about it', async (t) => {

@@ -1,8 +1,8 @@
 // A DNS server whose answers a test writes down, and which notes what it was asked.
-import { createSocket, type Socket } from 'node:dgram'
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
-import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer } from '../../../proxy/parent/dns/message.ts'
+import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer, type Question } from '../../../proxy/parent/dns/message.ts'
 
 const TYPE_AAAA = 28
 
@@ -10,19 +10,31 @@ export interface TestNames {
   readonly server: string
   /** name → addresses; IPv6 ones answer AAAA. A function is called for each query of type A. */
   readonly records: Map<string, readonly string[] | (() => readonly string[])>
+  /** name → milliseconds from its first question to its answers, Infinity for none; as a server takes them that asks others first */
+  readonly delays: Map<string, number>
   readonly asked: string[]
   close (): void
 }
 
-/** Starts the server on an address. */
-export async function startNames (address: string): Promise<TestNames> {
+/** Starts the server on an address. @param port a free one without it */
+export async function startNames (address: string, port = 0): Promise<TestNames> {
   const records = new Map<string, readonly string[] | (() => readonly string[])>()
+  const delays = new Map<string, number>()
+  const firstAsked = new Map<string, number>()
   const asked: string[] = []
+  let closed = false
   const socket: Socket = createSocket('udp4')
   socket.on('message', (query, from) => {
     const question = readQuestion(query)
     if (typeof question === 'number') return
     asked.push(question.name)
+    const first = firstAsked.get(question.name) ?? performance.now()
+    firstAsked.set(question.name, first)
+    const waitMs = first + (delays.get(question.name) ?? 0) - performance.now()
+    if (waitMs <= 0) reply(query, question, from)
+    else if (waitMs < Infinity) setTimeout(() => { if (!closed) reply(query, question, from) }, waitMs)
+  })
+  const reply = (query: Buffer, question: Question, from: RemoteInfo): void => {
     const found = records.get(question.name)
     if (question.type === TYPE_AAAA) {
       const v6 = typeof found === 'function' ? [] : found?.filter(entry => !isIPv4(entry)) ?? []
@@ -32,13 +44,13 @@ export async function startNames (address: string): Promise<TestNames> {
     const v4 = (typeof found === 'function' ? found() : found ?? []).filter(isIPv4)
     if (found === undefined) return socket.send(writeAnswer(query, question, RCODE.noSuchName), from.port, from.address)
     socket.send(answer(query, question.end, v4.map(entry => Buffer.from(entry.split('.').map(Number)))), from.port, from.address)
-  })
-  socket.bind(0, address)
+  }
+  socket.bind(port, address)
   await once(socket, 'listening')
-  let closed = false
   return {
     server: `${address}:${socket.address().port}`,
     records,
+    delays,
     asked,
     close () {
       if (!closed) socket.close()

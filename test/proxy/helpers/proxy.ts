@@ -14,6 +14,7 @@ import { loopback } from './network.ts'
 
 export interface ProxyOptions {
   readonly roots: readonly string[]
+  /** DNS server; with `system` it is the one that resolv.conf names */
   readonly resolver: string
   /** port of all origins over TLS */
   readonly httpsPort: number
@@ -32,6 +33,8 @@ export interface ProxyOptions {
   readonly held?: boolean
   /** of an earlier proxy, whose files this one goes on with */
   readonly folder?: string
+  /** files that the proxy sees as /etc/resolv.conf and /etc/hosts; its configuration names no DNS server then */
+  readonly system?: { readonly resolvConf: string, readonly hosts: string }
   /** for the node that runs it, such as --cpu-prof */
   readonly nodeOptions?: readonly string[]
 }
@@ -80,7 +83,7 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
     roots: [rootFile],
     allowPrivate: options.allowPrivate ?? [`${loopback(0)}/24`],
     deny: options.deny ?? [],
-    resolver: { servers: [options.resolver], timeoutMs: 2000, ipv6: options.ipv6 ?? false },
+    resolver: { servers: options.system === undefined ? [options.resolver] : [], timeoutMs: 2000, ipv6: options.ipv6 ?? false },
     limits: { drainMs: 500, ...options.limits },
     audit: { file: join(folder, 'audit', 'requests.jsonl') },
     // Not as many as there happen to be processors.
@@ -91,12 +94,19 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
   const configFile = join(folder, 'egress.json')
   await writeFile(configFile, JSON.stringify(config))
   if (options.held !== true) {
-    return await running(spawn(process.execPath, [...(options.nodeOptions ?? []), options.program ?? MAIN, '--config', configFile], { stdio: ['ignore', 'inherit', 'pipe'] }), folder, address, ports)
+    const [command = '', ...args] = [...withFiles(options.system), process.execPath, ...(options.nodeOptions ?? []), options.program ?? MAIN, '--config', configFile]
+    return await running(spawn(command, args, { stdio: ['ignore', 'inherit', 'pipe'] }), folder, address, ports)
   }
   const holder = spawn(process.execPath, [HOLDER, address, join(folder, 'control.sock'), MAIN, configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [line] = await once(holder.stdout, 'data')
   const [http, https] = JSON.parse(String(line))
   return await running(holder, folder, address, { http, https, dns: 0, further: [] })
+}
+
+/** The beginning of a command that sees these files in place of the system's. */
+function withFiles (system: ProxyOptions['system']): string[] {
+  if (system === undefined) return []
+  return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/hosts && shift && exec "$@"', system.resolvConf, system.hosts]
 }
 
 async function running (child: ChildProcess, folder: string, address: string, ports: TestProxy['ports']): Promise<TestProxy> {

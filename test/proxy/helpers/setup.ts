@@ -27,7 +27,8 @@ interface Teardown { teardown (work: () => unknown): void }
 
 /** Starts everything; it ends with the test. Unless a test is about several workers, one serves all VMs, so that VMs are kept apart by what it does. */
 export async function setStage (t: Teardown, options: Partial<ProxyOptions> = {}): Promise<Stage> {
-  const names = await startNames(loopback(2))
+  // No other port can be written into resolv.conf.
+  const names = await startNames(loopback(2), options.system === undefined ? 0 : 53)
   const port = await freePort(loopback(100))
   const plainPort = await freePort(loopback(100))
   const proxy = await startProxy({ roots: [authority.certificatePem], resolver: names.server, httpsPort: port, httpPort: plainPort, workers: 1, ...options })
