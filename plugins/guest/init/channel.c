@@ -20,12 +20,11 @@ static void send_frame(struct channel *channel, uint8_t type, uint8_t stream, vo
 }
 
 static void kill_group(struct channel *channel, int number) {
-  if (channel->kind == CHANNEL_FILES) {
-    if (!channel->exited) kill(channel->pid, number);
-    return;
-  }
+  // Once the child is reaped and the rest of its group has ended, too, the number may be another group's.
+  // What a command has left behind is left alone anyway.
+  if (channel->exited) return;
   // The child makes its process group itself; until then only the child can be signalled.
-  if (kill(-channel->pid, number) < 0 && !channel->exited) kill(channel->pid, number);
+  if (channel->kind == CHANNEL_FILES || kill(-channel->pid, number) < 0) kill(channel->pid, number);
 }
 
 // --- input ---

@@ -150,6 +150,41 @@ static void background(void) {
   answer_free(&answer);
 }
 
+// By its state, since a process that was killed has its number until it is reaped.
+static bool lives(int process) {
+  char path[64], text[256] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", process);
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return false;
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = 0;
+  const char *state = strrchr(text, ')');
+  return state != NULL && state[1] == ' ' && strchr("ZX", state[2]) == NULL;
+}
+
+// Its process group may be gone then, and its number that of another one.
+static void cancelled_after_the_end(void) {
+  // The rest of the output fits into the pipe, so the command ends, and its channel waits for credit.
+  uint32_t channel = client_open(&client, "exec", TAG_ARGV, "sh", TAG_ARGV, "-c", TAG_ARGV, "sleep 1000 > /dev/null 2>&1 & echo $$ $!; head -c 300000 /dev/zero", 0);
+  bool full = client_until(&client, channel, &answer, "", STREAM_CREDIT, false);
+  int leader = 0, child = 0;
+  bool told = full && sscanf(answer.bytes[1], "%d %d", &leader, &child) == 2 && leader > 0 && child > 0;
+  answer_free(&answer);
+  check(told, "a command that leaves a process behind, and output that nobody takes");
+  if (!told) return;
+  for (uint64_t end = clock_ms() + 10000; kill(leader, 0) == 0 && clock_ms() < end;) usleep(10000);
+  client_control(&client, channel, "signal", TAG_SIGNAL, (long)SIGKILL, 0);
+  client_control(&client, channel, "cancel", 0);
+  client_answer(&client, channel, &answer, true, 5000);
+  check(code() == 0, "has ended by itself, whatever comes then");
+  answer_free(&answer);
+  client_exec(&client, &answer, "", "sleep 0.2");
+  answer_free(&answer);
+  check(lives(child), "and nothing is signalled by its number any more");
+  kill(child, SIGKILL);
+}
+
 static void endings(void) {
   uint32_t channel = client_open(&client, "exec", TAG_ARGV, "sh", TAG_ARGV, "-c", TAG_ARGV, "echo on; sleep 1000", TAG_TIMEOUT_MS, 300L, 0);
   client_answer(&client, channel, &answer, true, 5000);
@@ -235,6 +270,7 @@ int main(void) {
   input_credit();
   great_input();
   background();
+  cancelled_after_the_end();
   endings();
   terminals();
   limits();
