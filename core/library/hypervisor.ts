@@ -318,6 +318,8 @@ export interface HypervisorDriver {
   close? (): Promise<void>
   /** the optional parts of a `VmSpec` that it supports; a spec that needs others is refused */
   readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices' | 'removable-disks' | 'balloon-control')[]
+  /** the most vCPUs that a VM of it may have; absent: no limit is known */
+  readonly mostVcpus?: number
 }
 
 declare module '../plugins/manifest.ts' {

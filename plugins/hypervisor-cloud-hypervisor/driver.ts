@@ -5,6 +5,7 @@ import { keyFor, launchVm, restoreVm } from './launch.ts'
 import type { HypervisorCloudHypervisorConfig } from './manifest.ts'
 import { API_SOCKET, DRIVER } from './names.ts'
 import { CLOUD_HYPERVISOR } from './probe.ts'
+import { MAX_VCPUS } from './spec.ts'
 import { createVm, folderOf } from './vm.ts'
 
 export function createCloudHypervisorDriver (config: HypervisorCloudHypervisorConfig, deps: RestDriverDeps): HypervisorDriver {
@@ -12,6 +13,7 @@ export function createCloudHypervisorDriver (config: HypervisorCloudHypervisorCo
     driver: DRIVER,
     vmm: CLOUD_HYPERVISOR,
     features: ['disk-io-limit', 'host-devices', 'removable-disks', 'balloon-control'],
+    mostVcpus: MAX_VCPUS,
     api: API_SOCKET,
     folderOf,
     createVm,

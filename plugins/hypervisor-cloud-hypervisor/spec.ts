@@ -8,7 +8,7 @@ import type { RestRequest } from '../../core/library/vmm/rest-launch.ts'
 import { BALLOON, DISK_LIMIT, diskLink, DRIVER, INITRD, KERNEL, NIC, RESTORED, VSOCK, VSOCK_SOCKET } from './names.ts'
 
 const MIB = 2 ** 20
-const MAX_VCPUS = 254
+export const MAX_VCPUS = 254
 const MAX_UNIT = 63
 // Also a serial number, which has at most 20 bytes.
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/

@@ -6,6 +6,7 @@ import { keyFor, launchVm, restoreVm, type FirecrackerOptions } from './launch.t
 import type { HypervisorFirecrackerConfig } from './manifest.ts'
 import { API_SOCKET, DRIVER } from './names.ts'
 import { FIRECRACKER } from './probe.ts'
+import { MAX_VCPUS } from './spec.ts'
 import { createVm, folderOf } from './vm.ts'
 
 export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, deps: RestDriverDeps): HypervisorDriver {
@@ -22,6 +23,7 @@ export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, de
     driver: DRIVER,
     vmm: FIRECRACKER,
     features: ['disk-io-limit'],
+    mostVcpus: MAX_VCPUS,
     api: API_SOCKET,
     folderOf,
     createVm,

@@ -8,7 +8,7 @@ import { GUEST_CID, RESET_ARGUMENT, VSOCK_ARGUMENT } from '../../core/library/vm
 import { diskLink, DRIVER, driveId, INITRD, KERNEL, MEMORY, NIC, STATE, VSOCK_SOCKET } from './names.ts'
 
 const MIB = 2 ** 20
-const MAX_VCPUS = 32
+export const MAX_VCPUS = 32
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 /** Its bucket is refilled within this time, so a limit applies to each second. */
 const REFILL_MS = 1000

@@ -21,7 +21,7 @@ const HOTPLUG_ID = 'hotplug'
 export const LIMITS_ID = 'disks'
 
 const MIB = 2 ** 20
-const MAX_VCPUS = 255
+export const MAX_VCPUS = 255
 // Linux on x86 accepts plugged memory only in whole blocks of this size.
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
 /** name of the device by which the guest gives memory back */

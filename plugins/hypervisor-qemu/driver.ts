@@ -5,7 +5,7 @@ import type { Board } from './contract.ts'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/library/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
-import { defaultCpuModel, kernelArguments, QMP_SOCKET } from './args.ts'
+import { defaultCpuModel, kernelArguments, MAX_VCPUS, QMP_SOCKET } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { endLeftOver } from './end-left-over.ts'
 import type { GuestService } from '../guest/contract.ts'
@@ -99,6 +99,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   return {
     name: board.driver,
     features: board.features,
+    mostVcpus: MAX_VCPUS,
     probe,
     launch,
     imaging: { ...images, keepsPaused: true, startsAhead: true, announcesDisks: true, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0), privateMemory: privately },

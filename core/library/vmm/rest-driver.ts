@@ -42,6 +42,7 @@ export interface RestDriverParts {
   readonly driver: string
   readonly vmm: ProbedVmm
   readonly features: NonNullable<HypervisorDriver['features']>
+  readonly mostVcpus: number
   /** name of the socket of its API */
   readonly api: string
   readonly folderOf: (directory: string) => RunFolder
@@ -85,6 +86,7 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
   return {
     name: driver,
     features: parts.features,
+    mostVcpus: parts.mostVcpus,
     probe,
     launch: async (spec, signal) => await parts.launch(spec, await launchOptions(), signal),
     imaging: {

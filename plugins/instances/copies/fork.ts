@@ -7,7 +7,7 @@ import { forkFromSpare } from '../operations/fork-from-spare.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { SpareSource } from '../spares/contract.ts'
-import { checkFeatures } from '../validate/plugins.ts'
+import { checkHypervisor } from '../validate/plugins.ts'
 import { withEnvironment } from './environment.ts'
 import { planFor } from './rules.ts'
 import { spareForksOf } from './spare-fork.ts'
@@ -15,7 +15,7 @@ import { spareForksOf } from './spare-fork.ts'
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function forkCopy (context: Context, copy: InstanceCopy, files: CopyFiles, request: ForkRequest): Promise<LiveInstance> {
   const { target, withMemory, spec } = await planFor(context, 'fork', copy, request)
-  checkFeatures(spec, spec.hypervisor, context)
+  checkHypervisor(spec, spec.hypervisor, context)
   const { image, imageDigest, sourceId, sourceName } = copy
   const { source = { kind: 'instance', id: sourceId, name: sourceName } } = request
   const fork = await resolveFork(context, {

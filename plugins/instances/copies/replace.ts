@@ -9,7 +9,7 @@ import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { settleImage } from '../memory-image/sync.ts'
 import { specForReplacement } from '../parts/all.ts'
-import { checkFeatures } from '../validate/plugins.ts'
+import { checkHypervisor } from '../validate/plugins.ts'
 import { replaceUntilDone } from './replace-until-done.ts'
 import { gatherReplacement, settleReplacement } from './replacement.ts'
 import { planFor, requireActive } from './rules.ts'
@@ -30,7 +30,7 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { tags, egress, source } = record.spec
   const replaced = specForReplacement(context, record.spec, spec, { call: CALL, withMemory })
   // The hypervisor may be another than the instance has now, and than it had then.
-  checkFeatures(replaced, replaced.hypervisor, context)
+  checkHypervisor(replaced, replaced.hypervisor, context)
   const patch = {
     // A secret that was replaced since the copy was taken is not brought back.
     spec: { ...replaced, tags, ...(egress === undefined ? {} : { egress }), ...(source === undefined ? {} : { source }) },

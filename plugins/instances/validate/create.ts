@@ -9,13 +9,13 @@ import type { InstancePart } from '../contract.ts'
 import type { InstanceSpec, NetworkSpec } from '../model/record.ts'
 import type { InstanceRequest } from '../model/request.ts'
 import { policyOf } from './egress.ts'
-import { checkFeatures, checkPlugins, chooseHypervisor, wantedOf } from './plugins.ts'
+import { checkHypervisor, checkPlugins, chooseHypervisor, wantedOf } from './plugins.ts'
 
 type Bandwidth = Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 
 /** What this server has to serve a request. */
 export interface Available {
-  readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>
+  readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features' | 'mostVcpus'>>
   readonly plugins: Pick<PluginReports, 'get'>
   /** the service of the plugin networking */
   readonly network: unknown
@@ -33,7 +33,7 @@ export function specOf (request: InstanceRequest, settings: Settings, available:
   checkPlugins(request, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, ports: parts.some(({ name }) => name === 'ports'), resources: resources !== undefined, volumes: volumeService !== undefined })
   const hypervisor = chooseHypervisor(request.hypervisor, settings, available)
   const wanted = wantedOf(request, parts)
-  checkFeatures({ ...spec, ...wanted }, hypervisor, available)
+  checkHypervisor({ ...spec, ...wanted }, hypervisor, available)
   // Without the plugin resources there is no share; with a driver that cannot limit disks there is none either.
   const diskIoBps = spec.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(spec.vcpus) : undefined)
   const networkSpec = networkOf(request, network !== undefined, resources?.defaultBandwidth(spec.vcpus))

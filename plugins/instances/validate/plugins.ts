@@ -1,5 +1,5 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
-import { PluginDisabled } from '../../../core/errors/common.ts'
+import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import type { PluginReports } from '../../../core/plugins/reports.ts'
 import { hypervisorAbsent } from '../host/absent-hypervisor.ts'
@@ -35,14 +35,15 @@ const NEEDS: readonly [key: keyof InstanceSpec, field: string, feature: Features
   ['hotplugBytes', 'hotplug_size', 'hotplug-memory']
 ]
 
-/** Whether a hypervisor can have an instance with these fields; one that is not there can have none, and is told of elsewhere. @throws FieldUnsupported naming the field that it cannot serve */
-export function checkFeatures (spec: Partial<InstanceSpec>, name: string, { hypervisors, parts }: { readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>, readonly parts: readonly Pick<InstancePart, 'needs'>[] }): void {
+/** Whether a hypervisor can have an instance with these fields; one that is not there can have none, and is told of elsewhere. @throws FieldUnsupported, InvalidRequest naming the field that it cannot serve, or only with less */
+export function checkHypervisor (spec: Partial<InstanceSpec>, name: string, { hypervisors, parts }: { readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features' | 'mostVcpus'>>, readonly parts: readonly Pick<InstancePart, 'needs'>[] }): void {
   const driver = hypervisors.get(name)
   if (driver === undefined) return
-  const features: Features = driver.features ?? []
+  const { features = [], mostVcpus = Infinity } = driver
   const ofParts = parts.flatMap(({ needs }) => needs?.fields.map((key) => [key, key, needs.feature] as const) ?? [])
   const missing = [...NEEDS, ...ofParts].find(([key, , feature]) => spec[key] !== undefined && !features.includes(feature))
   if (missing !== undefined) throw FieldUnsupported(missing[1], name)
+  if (spec.vcpus !== undefined && spec.vcpus > mostVcpus) throw InvalidRequest(`vcpus: must be at most ${mostVcpus} with the hypervisor ${name}`)
 }
 
 /** The fields of the spec that the parts make of the request. @throws what a part throws */

@@ -11,7 +11,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import type { VolumeSpec } from '../model/record.ts'
 import type { VolumeAttachment } from '../model/request.ts'
-import { checkFeatures } from '../validate/plugins.ts'
+import { checkHypervisor } from '../validate/plugins.ts'
 import { MAX_DEVICES } from '../validate/volumes.ts'
 import { giveBack, giveBackLater } from './give-back.ts'
 import { requireVolumes } from './resolve.ts'
@@ -63,7 +63,7 @@ async function plan (context: Context, instance: LiveInstance, ref: string, moun
   const inner = instance.session === undefined ? undefined : volumes.find((other) => other.mountPath.startsWith(`${mountPath}/`))
   if (inner !== undefined) throw InvalidRequest(`mount_path: ${mountPath} would hide the volume that instance ${instance.name} has at ${inner.mountPath}; detach that one first, or stop the instance`)
   // One that cannot have any would never start with it.
-  checkFeatures({ volumes }, instance.record.spec.hypervisor, context)
+  checkHypervisor({ volumes }, instance.record.spec.hypervisor, context)
   const devices = volumes.reduce((sum, { overlayBytes }) => sum + (overlayBytes === undefined ? 1 : 2), 1)
   if (devices > MAX_DEVICES) throw InvalidRequest(`${CALL}: the volumes of instance ${instance.name} would need ${devices} disks; a VM takes at most ${MAX_DEVICES}`)
   const { id, generation } = await requireVolumes(context).find(ref)

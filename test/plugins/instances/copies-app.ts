@@ -68,11 +68,11 @@ export async function diskMark (path: string): Promise<string> {
 
 const config = Type.Object({}, { additionalProperties: false })
 
-/** A driver `plain` of that host, which can do nothing that a driver need not do. */
+/** A driver `plain` of that host, which can do nothing that a driver need not do, and no more than 8 vCPUs. */
 function plainDriver (host: ScriptedHost): Plugin {
   return definePlugin({
     manifest: { id: 'hypervisor-plain', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'plain' }, config },
-    create: () => ({ filling: { ...host.driver, name: 'plain', features: [] } })
+    create: () => ({ filling: { ...host.driver, name: 'plain', features: [], mostVcpus: 8 } })
   })
 }
 
@@ -85,6 +85,8 @@ const part = definePlugin({
 export interface Plain extends CopiesApp {
   /** copies of `web` by the field of a create that the driver `plain` has no feature for */
   readonly wanting: ReadonlyArray<readonly [field: string, copy: InstanceCopy]>
+  /** one with a vCPU more than it can have */
+  readonly crowded: InstanceCopy
   /** one that the driver can have; all of them have its files */
   readonly modest: InstanceCopy
 }
@@ -98,10 +100,12 @@ export async function withPlainDriver (t: Test): Promise<Plain> {
   await app.call('POST', '/instances/web/stop')
   const modest = await app.copies.capture('web', 'Stopped', app.files('web'))
   const { created, newMachine } = detailsOf(modest)
-  const wanting = (field: string, fields: Partial<InstanceSpec>) => [field, { ...modest, spec: { created: { ...created, ...fields }, newMachine } }] as const
+  const having = (fields: Partial<InstanceSpec>) => ({ ...modest, spec: { created: { ...created, ...fields }, newMachine } })
+  const wanting = (field: string, fields: Partial<InstanceSpec>) => [field, having(fields)] as const
   return {
     ...app,
-    modest,
+    modest: having({ vcpus: 8 }),
+    crowded: having({ vcpus: 9 }),
     wanting: [
       wanting('hotplug_size', { hotplugBytes: 2 ** 30 }),
       wanting('disk_io_bps', { diskIoBps: 2 ** 20 }),

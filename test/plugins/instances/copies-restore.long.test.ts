@@ -101,7 +101,7 @@ t.test('an instance is put back only to a copy of its own, and only at rest', as
 })
 
 t.test('an instance is not put back to a hypervisor that cannot have it, and stays as it is', async (t) => {
-  const { call, copies, files, folder, host, modest, wanting } = await withPlainDriver(t)
+  const { call, copies, crowded, files, folder, host, modest, wanting } = await withPlainDriver(t)
   for (const [field, copy] of wanting) {
     const { body: before } = await call('GET', '/instances/web')
     const disk = join(folder(before['id']), 'overlay.ext4')
@@ -114,6 +114,7 @@ t.test('an instance is not put back to a hypervisor that cannot have it, and sta
     t.match(await call('POST', '/instances/web/start'), { status: 200, body: { hypervisor: 'qemu' } })
     await call('POST', '/instances/web/stop')
   }
+  await t.rejects(copies.restore('web', crowded, files('web'), { hypervisor: 'plain' }), { code: 'invalid_request', kind: 'invalid', message: 'vcpus: must be at most 8 with the hypervisor plain' })
   t.equal(host.held.size, 1)
   t.match(await copies.restore('web', modest, files('web'), { hypervisor: 'plain', targetState: 'Running' }), { hypervisor: 'plain' })
 })

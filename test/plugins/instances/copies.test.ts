@@ -212,7 +212,7 @@ t.test('what cannot be made of a copy is refused', async (t) => {
 })
 
 t.test('a fork to another hypervisor is refused what a create there is refused, before anything is made', async (t) => {
-  const { call, copies, dataDir, files, host, modest, wanting } = await withPlainDriver(t)
+  const { call, copies, crowded, dataDir, files, host, modest, wanting } = await withPlainDriver(t)
   const volumes = [{ volumeId: 'data', mountPath: '/data', readonly: true, place: 0, generation: 0 }]
   const details = detailsOf(modest)
   const before = await readdir(join(dataDir, 'instances'))
@@ -222,6 +222,7 @@ t.test('a fork to another hypervisor is refused what a create there is refused, 
       await t.rejects(copies.fork(copy, files('web'), { name: 'copy', hypervisor: 'plain', targetState }), { code: 'not_supported', kind: 'unsupported', message: `${field}: the hypervisor plain cannot do that` })
     }
   }
+  await t.rejects(copies.fork(crowded, files('web'), { name: 'copy', hypervisor: 'plain' }), { code: 'invalid_request', kind: 'invalid', message: 'vcpus: must be at most 8 with the hypervisor plain' })
   t.same(await readdir(join(dataDir, 'instances')), before)
   t.equal(host.held.size, 1)
   t.equal((await call('GET', '/instances/copy')).status, 404)

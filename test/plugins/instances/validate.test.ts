@@ -152,6 +152,13 @@ t.test('a hypervisor has the feature that what a part holds needs', async (t) =>
   t.match(specOf(body({}), settings, available), { hypervisor: 'qemu' })
 })
 
+t.test('a create with more vCPUs than the hypervisor can have is refused', async (t) => {
+  const few = { ...drivers, hypervisors: new Map([['qemu', { mostVcpus: 8 }]]) }
+  t.throws(() => specOf(body({ vcpus: 9 }), settings, few), { code: 'invalid_request', message: 'vcpus: must be at most 8 with the hypervisor qemu' })
+  t.match(specOf(body({ vcpus: 8 }), settings, few), { vcpus: 8 })
+  t.match(specOf(body({ vcpus: 9 }), settings, drivers), { vcpus: 9 }, 'none that names no limit refuses')
+})
+
 t.test('the mode is what was asked for', async (t) => {
   const modeOf = (egress: NonNullable<CreateInstance['network']>['egress']) => specOf(body({ network: egress === undefined ? {} : { egress } }), settings, mediating).egress?.mode
   t.equal(modeOf({ enabled: true }), 'all')
