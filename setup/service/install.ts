@@ -1,17 +1,19 @@
-// Installs the services, or upgrades them in place: new files first, then a restart. When a step fails, everything is undone.
+// Installs the services, or upgrades them in place: new files first, then a restart. When a step fails, or a signal ends it, everything is undone; when it is killed, the next one does that (journal.ts).
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
-import { createUndo, type Undo } from '../../core/undo.ts'
+import { createUndo } from '../../core/undo.ts'
 import { isThere } from '../../core/fs/is-there.ts'
 import { version } from '../../core/version.ts'
 import { isSameTree } from './copy.ts'
-import { configFiles, systemFiles, unitsOf, type PlacedFile } from './files.ts'
-import { asideOf, makeFolders, placeFile, removeEmpty, setAside } from './place.ts'
-import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, PROXY_DATA, RUN_FOLDER, SERVER, USER } from './places.ts'
+import { configFiles, systemFiles, unitsOf } from './files.ts'
+import { removeAsides, removeJournal, writeJournal, type Journal } from './journal.ts'
+import { freshOf, makeFolders, missingFolders, placeFile, removeFolders, setAside } from './place.ts'
+import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { stageProgram } from './stage.ts'
 import { SERVICES, type System } from './system.ts'
+import { digestOf, settleCutOff, takeBack } from './take-back.ts'
 
 export interface InstallOptions {
   /** folder that stands for `/` */
@@ -19,145 +21,191 @@ export interface InstallOptions {
   readonly node: string
   /** systemd of this system; absent when only files are wanted */
   readonly system: System | undefined
+  /** ends the installation, which takes everything back */
+  readonly signal?: AbortSignal
   readonly say: (line: string) => void
+}
+
+/** What is known before the first change. */
+interface Start {
+  readonly before: InstallRecord | undefined
+  readonly journal: Journal
+  /** An earlier installation was cut off: which version runs, and with which settings, is unknown. */
+  readonly isUnknown: boolean
 }
 
 interface Changes {
   readonly program: boolean
   /** paths of files outside the program that are new, changed, or removed */
   readonly files: readonly string[]
+  /** paths of all that are in place now */
+  readonly inPlace: readonly string[]
 }
 
 /** Which steps with systemd were done. */
 interface Steps {
   isReloaded: boolean
   readonly restarted: string[]
-  /** number of the newest copy of the database before the new server could change it */
-  newestCopy: number
 }
 
 /** @returns whether anything was changed */
 export async function install (options: InstallOptions): Promise<boolean> {
-  const { root, system, say } = options
+  const { root, system, signal, say } = options
   await system?.check()
   await checkServerConfig(root)
+  const start = await prepare(options)
+  const { journal, isUnknown } = start
+  const steps: Steps = isUnknown ? { isReloaded: true, restarted: [...SERVICES] } : { isReloaded: false, restarted: [] }
   const undo = createUndo()
+  // Added first, so that it runs last: when the old files are back.
+  if (system !== undefined) undo.add(async () => { await goBack(system, steps, root, start) })
+  undo.add(async () => { await takeBack(root, system, journal) })
+  let isChanged: boolean
   try {
-    await takeProgramBack(root)
-    const before = await readRecord(root)
-    const steps: Steps = { isReloaded: false, restarted: [], newestCopy: 0 }
-    // Added first, so that it runs last: when the old files are back.
-    if (system !== undefined) undo.add(async () => { await goBack(system, steps, before) })
-    const changes = await placeAll(options, before, undo)
-    if (system !== undefined) await bringUp(system, changes, before === undefined, steps, undo, say)
-    undo.drop()
-    for (const path of [...changes.program ? [PROGRAM] : [], ...changes.files]) await rm(asideOf(join(root, path)), { recursive: true, force: true })
-    const isChanged = changes.program || changes.files.length > 0
-    say(isChanged ? `Berth ${version} is installed` : `Berth ${version} was installed already: nothing changed`)
-    return isChanged
+    await removeAsides(root, journal)
+    await writeJournal(root, journal)
+    const changes = await placeAll(options, start)
+    isChanged = changes.program || changes.files.length > 0 || isUnknown
+    signal?.throwIfAborted()
+    if (system !== undefined) await bringUp(system.until(signal), changes, start, steps, say)
+    signal?.throwIfAborted()
+    await writeJournal(root, { ...journal, isDone: true })
   } catch (error) {
-    say('a step failed: everything goes back to what it was')
-    for (const failure of await undo.run()) say(`and that failed too: ${failure instanceof Error ? failure.message : String(failure)}`)
+    say(signal?.aborted === true ? 'interrupted: everything goes back to what it was' : 'a step failed: everything goes back to what it was')
+    const failures = await undo.run()
+    for (const failure of failures) say(`and that failed too: ${failure instanceof Error ? failure.message : String(failure)}`)
+    // Otherwise the next installation goes on with it.
+    if (failures.length === 0) await forget(root, journal)
+    signal?.throwIfAborted()
     throw error
   }
+  await removeAsides(root, journal)
+  await removeJournal(root)
+  say(isChanged ? `Berth ${version} is installed` : `Berth ${version} was installed already: nothing changed`)
+  return isChanged
 }
 
-/** An installation that was killed may have moved the program away, and put nothing in its place: with it would go the record of what is outside of it. */
-async function takeProgramBack (root: string): Promise<void> {
-  const target = join(root, PROGRAM)
-  if (!await isThere(target) && await isThere(asideOf(target))) await rename(asideOf(target), target)
-}
-
-async function placeAll (options: InstallOptions, before: InstallRecord | undefined, undo: Undo): Promise<Changes> {
-  const { root, say } = options
+/** Takes back what was cut off, and finds out what there is. */
+async function prepare ({ root, system, say }: InstallOptions): Promise<Start> {
+  const cutOff = await settleCutOff(root, system, say)
+  const before = await readRecord(root)
   const [files, configs] = [await systemFiles(), configFiles()]
-  const folders = before === undefined ? [] : [...before.folders]
-  for (const { path } of [{ path: PROGRAM }, ...files, ...configs]) folders.push(...await makeFolders(root, dirname(path), undo))
-  const written = await writeConfigs(root, configs, undo, say)
-  const record: InstallRecord = { version, files: files.map(({ path }) => path), configs: [...before?.configs ?? [], ...written], folders }
-  const program = await placeProgram(options, record, undo)
-  const changed: string[] = []
-  for (const file of files) if (await placeFile(root, file, undo)) changed.push(file.path)
-  for (const path of before?.files ?? []) if (!record.files.includes(path) && await setAside(join(root, path), undo)) changed.push(path)
-  for (const path of changed) say(`  ${path}`)
-  return { program, files: changed }
-}
-
-async function writeConfigs (root: string, configs: readonly PlacedFile[], undo: Undo, say: (line: string) => void): Promise<string[]> {
-  const written: string[] = []
-  for (const config of configs) {
-    if (await isThere(join(root, config.path))) say(`  ${config.path} is there already, and stays as it is`)
-    else {
-      await placeFile(root, config, undo)
-      say(`  ${config.path}`)
-      written.push(config.path)
-    }
+  const [replaced, added]: [string[], string[]] = [[], []]
+  for (const path of new Set([PROGRAM, ...files.map(file => file.path), ...before?.files ?? []])) (await isThere(join(root, path)) ? replaced : added).push(path)
+  const fresh: Record<string, string> = {}
+  for (const { path, from } of configs) if ('file' in from && !await isThere(join(root, path))) fresh[path] = digestOf(await readFile(from.file))
+  // One that holds the journal is there still.
+  const folders = [...new Set([...cutOff?.folders ?? [], ...await missingFolders(root, [PROGRAM, ...[...files, ...configs].map(({ path }) => path)])])]
+  const newestCopy = cutOff === undefined ? await newestCopyBefore(root, system, before) : cutOff.newestCopy
+  const journal: Journal = {
+    isDone: false, replaced, added, configs: fresh, folders,
+    ...system === undefined || before !== undefined ? {} : { first: { folders: await missingData(root), makesUser: !await system.hasUser(USER) } },
+    ...newestCopy === undefined ? {} : { newestCopy }
   }
-  return written
+  return { before, journal, isUnknown: cutOff !== undefined }
 }
 
-/** @returns whether it differs from the one before; also when an installation that was killed had placed it, since nothing may have been restarted since */
-async function placeProgram ({ root, node, say }: InstallOptions, record: InstallRecord, undo: Undo): Promise<boolean> {
+async function missingData (root: string): Promise<string[]> {
+  const missing: string[] = []
+  for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) if (!await isThere(join(root, folder))) missing.push(folder)
+  return missing
+}
+
+/** Before the first change: from then on a new server may come up at any time, by a boot of the host as well. */
+async function newestCopyBefore (root: string, system: System | undefined, before: InstallRecord | undefined): Promise<number | undefined> {
+  if (system === undefined || before === undefined || !await isThere(join(root, CONFIG_FOLDER, 'berth.yaml'))) return undefined
+  return (await system.copies()).at(-1) ?? 0
+}
+
+async function placeAll (options: InstallOptions, { before, journal }: Start): Promise<Changes> {
+  const { root, say } = options
+  const files = await systemFiles()
+  await makeFolders(root, journal.folders)
+  await writeConfigs(root, journal, say)
+  const record: InstallRecord = {
+    version,
+    files: files.map(({ path }) => path),
+    configs: [...new Set([...before?.configs ?? [], ...Object.keys(journal.configs)])],
+    folders: [...new Set([...before?.folders ?? [], ...journal.folders])]
+  }
+  const program = await placeProgram(options, record)
+  const changed: string[] = []
+  for (const file of files) if (await placeFile(root, file)) changed.push(file.path)
+  for (const path of before?.files ?? []) if (!record.files.includes(path) && await setAside(join(root, path))) changed.push(path)
+  for (const path of changed) say(`  ${path}`)
+  return { program, files: changed, inPlace: record.files }
+}
+
+async function writeConfigs (root: string, { configs }: Journal, say: (line: string) => void): Promise<void> {
+  for (const config of configFiles()) {
+    if (config.path in configs) {
+      await placeFile(root, config)
+      say(`  ${config.path}`)
+    } else say(`  ${config.path} is there already, and stays as it is`)
+  }
+}
+
+/** @returns whether it differs from the one before */
+async function placeProgram ({ root, node, say }: InstallOptions, record: InstallRecord): Promise<boolean> {
   const target = join(root, PROGRAM)
-  const stage = `${target}.berth-new`
+  const stage = freshOf(target)
   await rm(stage, { recursive: true, force: true })
-  undo.add(async () => { await rm(stage, { recursive: true, force: true }) })
   await stageProgram(stage, node, record)
   if (await isThere(target) && isSameTree(stage, target)) {
     await rm(stage, { recursive: true })
-    return await isThere(asideOf(target))
+    return false
   }
-  await setAside(target, undo)
+  await setAside(target)
   await rename(stage, target)
-  undo.add(async () => { await rm(target, { recursive: true }) })
   say(`  ${PROGRAM}`)
   return true
 }
 
-async function bringUp (system: System, { program, files }: Changes, isFirst: boolean, steps: Steps, undo: Undo, say: (line: string) => void): Promise<void> {
-  const units = unitsOf(files)
-  if (isFirst) await undoUsersAndFolders(system, undo)
+async function bringUp (system: System, { program, files, inPlace }: Changes, { before, isUnknown }: Start, steps: Steps, say: (line: string) => void): Promise<void> {
+  const units = unitsOf([...new Set([...files, ...isUnknown ? inPlace : []])])
   await system.makeUsersAndFolders()
   await system.checkConfigs()
-  steps.newestCopy = await system.newestCopy()
+  // A power cut after this leaves a whole program, whichever of the two it is.
+  if (program || files.length > 0) await system.sync([PROGRAM, CONFIG_FOLDER, ...new Set(inPlace.map(path => dirname(path)))])
   steps.isReloaded = true
   await system.systemctl('daemon-reload')
-  // Runs before their files are removed.
-  if (isFirst) undo.add(async () => { await system.disable(units) })
   await system.systemctl('enable', ...SERVICES)
   const sockets = units.filter(unit => unit.endsWith('.socket'))
   // A socket keeps the settings that it was opened with: only changes of sockets cut guests off for a moment.
-  if (!isFirst && sockets.length > 0) {
+  if (before !== undefined && sockets.length > 0) {
     steps.restarted.push(PROXY)
     await system.stopActivated(PROXY, sockets)
   }
   for (const service of SERVICES) {
-    const verb = program || units.includes(service) ? 'restart' : 'start'
+    const verb = program || isUnknown || units.includes(service) ? 'restart' : 'start'
     steps.restarted.push(service)
     await system.bringUp(verb, service)
     say(`  ${verb}ed ${service}`)
   }
 }
 
-/** A folder that has data stays, and so does the user that owns it. */
-async function undoUsersAndFolders (system: System, undo: Undo): Promise<void> {
-  if (!await system.hasUser(USER)) undo.add(async () => { if (!await isThere(PROXY_DATA)) await system.removeUser(USER) })
-  for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) if (!await isThere(folder)) undo.add(async () => { await removeEmpty(folder) })
-}
-
 /** Runs after the old files are back. A service that was not restarted still runs the old program. */
-async function goBack (system: System, { isReloaded, restarted, newestCopy }: Steps, before: InstallRecord | undefined): Promise<void> {
+async function goBack (system: System, { isReloaded, restarted }: Steps, root: string, { before, journal }: Start): Promise<void> {
   if (isReloaded) await system.systemctl('daemon-reload')
-  if (before !== undefined && restarted.includes(SERVER)) await bringDatabaseBack(system, newestCopy)
+  if (before !== undefined && restarted.includes(SERVER)) await bringDatabaseBack(system, root, journal)
   if (before !== undefined) for (const service of new Set(restarted)) await system.bringUp('restart', service)
 }
 
-/** The old server refuses a database that the new one has migrated. */
-async function bringDatabaseBack (system: System, copyBefore: number): Promise<void> {
-  const copy = await system.newestCopy()
-  if (copy === copyBefore) return
+/** The old server refuses a database that the new one has migrated. Of several versions that have, one after the other, the first one's copy is what the old server had. */
+async function bringDatabaseBack (system: System, root: string, journal: Journal): Promise<void> {
+  const { newestCopy } = journal
+  const copy = newestCopy === undefined ? undefined : (await system.copies()).find(number => number > newestCopy)
+  if (copy === undefined) return
   await system.systemctl('stop', SERVER)
   await system.bringDatabaseBack(copy)
+  // Once is enough: if the rest of the undo fails, the old server may change it until the next installation.
+  await writeJournal(root, { ...journal, newestCopy: (await system.copies()).at(-1) ?? 0 })
+}
+
+async function forget (root: string, { folders }: Journal): Promise<void> {
+  await removeJournal(root)
+  // One that held the journal.
+  await removeFolders(root, folders)
 }
 
 /** The server and systemd must not both manage the proxy, and an operator's file is not ours to change. */

@@ -1,6 +1,8 @@
 // The places of the parts of an installation. The units contain these paths, too.
 
 export const PROGRAM = '/usr/lib/berth'
+/** of the installation that goes on, or was cut off */
+export const JOURNAL = `${PROGRAM}.berth-journal`
 export const COMMAND = '/usr/bin/berth'
 export const UNIT_FOLDER = '/usr/lib/systemd/system'
 export const SYSUSERS = '/usr/lib/sysusers.d/berth.conf'

@@ -12,9 +12,17 @@ const TIMEOUT_MS = 6 * 60_000
 
 export class System {
   readonly #commands: HostCommands
+  readonly #signal: AbortSignal | undefined
 
-  constructor (commands: HostCommands) {
+  /** @param signal ends what runs, and is the error of each further step */
+  constructor (commands: HostCommands, signal?: AbortSignal) {
     this.#commands = commands
+    this.#signal = signal
+  }
+
+  /** The same system, for work that a signal may end. */
+  until (signal: AbortSignal | undefined): System {
+    return new System(this.#commands, signal)
   }
 
   /** @throws a sentence when systemd does not run here, or is too old */
@@ -39,10 +47,14 @@ export class System {
     await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/proxy/main.js`, '--check-config', '--config', `${CONFIG_FOLDER}/egress.yaml`])
   }
 
-  /** Number of the newest copy of the database from before an upgrade; 0: there is none. */
-  async newestCopy (): Promise<number> {
-    const lines = (await this.#restoreDatabase()).trimEnd().split('\n')
-    return Number(/^[0-9]+/.exec(lines.at(-1) ?? '')?.[0] ?? 0)
+  /** Numbers of the copies of the database from before upgrades, oldest first. */
+  async copies (): Promise<number[]> {
+    return (await this.#restoreDatabase()).split('\n').flatMap(line => /^[0-9]+/.exec(line) ?? []).map(Number)
+  }
+
+  /** All of the file systems that hold these paths is on disk when it returns. */
+  async sync (paths: readonly string[]): Promise<void> {
+    await this.#run('sync', ['--file-system', ...paths])
   }
 
   /** The server must not be running. */
@@ -64,7 +76,10 @@ export class System {
 
   /** Stops a service together with the sockets that start it. Otherwise a client that connects in between, as the server does to its proxy, would start it again and make systemd give up the stop: "Job … canceled". */
   async stopActivated (service: string, sockets: readonly string[]): Promise<void> {
-    await this.systemctl('stop', '--job-mode=replace-irreversibly', service, ...sockets)
+    // One that is stopped, and whose file has gone, is refused.
+    const active: string[] = []
+    for (const socket of sockets) if (await this.isActive(socket)) active.push(socket)
+    await this.systemctl('stop', '--job-mode=replace-irreversibly', service, ...active)
   }
 
   async isActive (unit: string): Promise<boolean> {
@@ -124,7 +139,7 @@ export class System {
   }
 
   async #run (file: string, args: readonly string[]): Promise<string> {
-    return (await this.#commands.run(file, args, { timeoutMs: TIMEOUT_MS })).stdout
+    return (await this.#commands.run(file, args, { timeoutMs: TIMEOUT_MS, ...this.#signal === undefined ? {} : { signal: this.#signal } })).stdout
   }
 }
 

@@ -2,11 +2,15 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThere } from '../../core/fs/is-there.ts'
-import { removeEmpty } from './place.ts'
+import { removeJournal } from './journal.ts'
+import { removeEmpty, removeFolders } from './place.ts'
 import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { unitsOf } from './files.ts'
 import { SERVICES, type System } from './system.ts'
+import { settleCutOff } from './take-back.ts'
+
+type Placed = Omit<InstallRecord, 'version'>
 
 export interface UninstallOptions {
   readonly root: string
@@ -16,13 +20,15 @@ export interface UninstallOptions {
 }
 
 export async function uninstall ({ root, purge, system, say }: UninstallOptions): Promise<void> {
-  const record = await readRecord(root)
+  const cutOff = await settleCutOff(root, system, say)
+  const record = await readRecord(root) ?? (cutOff === undefined ? undefined : { files: [], configs: [], folders: cutOff.folders })
   if (record === undefined) throw new Error(`${join(root, PROGRAM)} holds no installation of Berth`)
   if (system !== undefined) await stop(system, record, purge, say)
   for (const path of record.files) await rm(join(root, path), { force: true })
   if (purge) await removeKept(root, record, system)
-  await rm(join(root, PROGRAM), { recursive: true })
-  for (const folder of [...record.folders].reverse()) await removeEmpty(join(root, folder))
+  await rm(join(root, PROGRAM), { recursive: true, force: true })
+  await removeJournal(root)
+  await removeFolders(root, [...new Set([...record.folders, ...cutOff?.folders ?? []])])
   await system?.systemctl('daemon-reload')
   say('Berth is removed')
   for (const path of [CONFIG_FOLDER, ...DATA_FOLDERS]) if (await isThere(join(root, path))) say(`  ${path} stays${purge ? ': it holds files that are not from here' : ''}`)
@@ -30,8 +36,10 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
 }
 
 /** The proxy first: once nobody listens in the network's namespace and no VM runs, the server removes the namespace as it ends. */
-async function stop (system: System, { files }: InstallRecord, purge: boolean, say: (line: string) => void): Promise<void> {
+async function stop (system: System, { files }: Placed, purge: boolean, say: (line: string) => void): Promise<void> {
   if (purge) await refuseWithVms(system)
+  // Those of a first installation that was cut off are stopped already.
+  if (files.length === 0) return
   const sockets = unitsOf(files).filter(unit => unit.endsWith('.socket'))
   await system.systemctl('disable', ...SERVICES)
   await system.stopActivated(PROXY, sockets)
@@ -49,7 +57,7 @@ async function refuseWithVms (system: System): Promise<void> {
   if (vms.length > 0) throw new Error(`${vms.length} VMs run (processes ${vms.map(({ pid }) => pid).join(', ')}): delete the instances before --purge removes their disks`)
 }
 
-async function removeKept (root: string, { configs }: InstallRecord, system: System | undefined): Promise<void> {
+async function removeKept (root: string, { configs }: Placed, system: System | undefined): Promise<void> {
   for (const path of configs) await rm(join(root, path), { force: true })
   await removeEmpty(join(root, CONFIG_FOLDER))
   if (system === undefined) return

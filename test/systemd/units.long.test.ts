@@ -1,7 +1,7 @@
 import t from 'tap'
 import { execFile } from 'node:child_process'
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Value } from 'typebox/value'
@@ -89,22 +89,6 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
     t.match(await setup('install', '--root', root), { code: 0, output: /is installed/ })
     t.notOk((await readdir(join(program, 'dist/core'))).includes('old.js'))
     t.same(contents(root).map(line => line.replace(/ \d+\.?\d*$/, '')), installed.map(line => line.replace(/ \d+\.?\d*$/, '')))
-  })
-
-  await t.test('what a killed upgrade has placed counts as changed for the next one, whose services it restarts', async (t) => {
-    const unit = join(root, 'usr/lib/systemd/system/berth.service')
-    for (const path of [program, unit]) await cp(path, `${path}.berth-old`, { recursive: true, verbatimSymlinks: true })
-    const { code, output } = await setup('install', '--root', root)
-    t.equal(code, 0)
-    for (const line of [/is installed/, /^ {2}\/usr\/lib\/systemd\/system\/berth\.service$/m]) t.match(output, line)
-    t.match(await setup('install', '--root', root), { code: 0, output: /nothing changed/ })
-  })
-
-  await t.test('an upgrade that was killed before it had placed its program loses nothing of the record', async (t) => {
-    const record = await readFile(join(program, 'installed.json'), 'utf8')
-    await rename(program, `${program}.berth-old`)
-    t.match(await setup('install', '--root', root), { code: 0 })
-    t.equal(await readFile(join(program, 'installed.json'), 'utf8'), record)
   })
 
   t.match(await setup('uninstall', '--root', root), { code: 0, output: /\/etc\/berth stays/ })
