@@ -11,8 +11,8 @@ export interface VmInfo {
   readonly disks: readonly { readonly id: string, readonly path: string }[]
   /** ids of all present devices, including those that the guest has not released yet */
   readonly devices: readonly string[]
-  /** memory that the guest has now */
-  readonly memoryBytes: number
+  /** memory that the guest has now, as Cloud Hypervisor says; undefined: it does not */
+  readonly memoryBytes: number | undefined
   /** memory that the guest was asked to give up; undefined: it has no balloon */
   readonly balloonBytes: number | undefined
 }
@@ -28,8 +28,8 @@ export async function askInfo (client: RestClient): Promise<VmInfo> {
     state: stateOf(answer['state']),
     disks: listOf(config['disks']).map(diskOf),
     devices: isRecord(tree) ? Object.keys(tree) : [],
-    memoryBytes: numberOf(answer['memory_actual_size']),
-    balloonBytes: isRecord(balloon) ? numberOf(balloon['size']) : undefined
+    memoryBytes: amountOf(answer['memory_actual_size']),
+    balloonBytes: isRecord(balloon) ? sizeOf(balloon) : undefined
   }
 }
 
@@ -38,8 +38,13 @@ function diskOf ({ id, path }: Record<string, unknown>): VmInfo['disks'][number]
   return { id, path }
 }
 
-/** Not `Number`, which throws for some objects. */
-function numberOf (value: unknown): number { return typeof value === 'number' ? value : NaN }
+function sizeOf (balloon: Record<string, unknown>): number {
+  const size = amountOf(balloon['size'])
+  if (size === undefined) throw VmmRefused('Cloud Hypervisor', 'GET /vm.info', 'its answer has a balloon without a size')
+  return size
+}
+
+function amountOf (value: unknown): number | undefined { return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined }
 
 function stateOf (said: unknown): VmState | undefined {
   switch (said) {

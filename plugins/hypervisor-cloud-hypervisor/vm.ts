@@ -1,5 +1,7 @@
 // One VM of Cloud Hypervisor, controlled through its REST API while it runs.
 import type { VmBalloon, VmHandle, VmState } from '../../core/library/hypervisor.ts'
+import { isBalloonSize } from '../../core/library/vmm/balloon-size.ts'
+import { VmmRefused } from '../../core/library/vmm/errors.ts'
 import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
 import { createRestImaging } from '../../core/library/vmm/rest-capture.ts'
@@ -60,10 +62,14 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
   }, state, options)
 }
 
-function createBalloon (wholeBytes: number, client: RestClient, slow: Slow): VmBalloon {
+export function createBalloon (wholeBytes: number, client: RestClient, slow: Slow): VmBalloon {
   return {
     wholeBytes,
-    bytes: async () => (await askInfo(client)).memoryBytes,
+    async bytes () {
+      const { memoryBytes } = await askInfo(client)
+      if (!isBalloonSize(memoryBytes, wholeBytes)) throw VmmRefused('Cloud Hypervisor', 'GET /vm.info', 'its answer has no memory that the guest can have')
+      return memoryBytes
+    },
     aim: (bytes) => slow('/vm.resize', { desired_balloon: Math.max(0, wholeBytes - Math.max(0, bytes)) })
   }
 }

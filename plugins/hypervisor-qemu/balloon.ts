@@ -1,5 +1,6 @@
 // The balloon of a VM: memory that the guest gives up for the host, controlled over QEMU's control connection.
 import type { VmBalloon } from '../../core/library/hypervisor.ts'
+import { isBalloonSize } from '../../core/library/vmm/balloon-size.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import type { QmpClient } from './client.ts'
 import { QmpRefused } from './errors.ts'
@@ -13,7 +14,7 @@ export function createBalloon (wholeBytes: number, control: () => QmpClient): Vm
     async bytes () {
       const answer = await control().execute('query-balloon', {}, TIMEOUT_MS)
       const actual = isRecord(answer) ? answer['actual'] : undefined
-      if (typeof actual !== 'number') throw QmpRefused('query-balloon', 'the answer has no size')
+      if (!isBalloonSize(actual, wholeBytes)) throw QmpRefused('query-balloon', 'the answer has no size that the guest can have')
       return actual
     },
     async aim (bytes) {

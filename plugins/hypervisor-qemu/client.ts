@@ -6,6 +6,7 @@ import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 
 const MAX_LINE_BYTES = 2 ** 20
 const MAX_PENDING = 64
+const MOST_REASON_CHARACTERS = 2000
 
 export interface QmpClient {
   /** version of QEMU, from its greeting */
@@ -139,6 +140,15 @@ class QmpSession implements QmpClient {
       return this.#end(`it sent a line that is not JSON (${error instanceof Error ? error.message : 'unreadable'})`)
     }
     if (!isRecord(message)) return this.#end('it sent a line that is not an object')
+    try {
+      this.#deal(message)
+    } catch (error) {
+      // Nobody else is there to catch it: it came from the socket, and would end the server.
+      this.#end(`it sent a line that cannot be taken in (${error instanceof Error ? error.message : 'unreadable'})`)
+    }
+  }
+
+  #deal (message: Record<string, unknown>): void {
     if (isRecord(message['QMP'])) return this.#greeting?.resolve(versionOf(message['QMP']))
     if (typeof message['event'] === 'string') {
       const data = isRecord(message['data']) ? message['data'] : {}
@@ -154,14 +164,20 @@ class QmpSession implements QmpClient {
     if (typeof id !== 'number' || pending === undefined) return
     this.#pending.delete(id)
     const error = message['error']
-    if (isRecord(error)) pending.reject(QmpRefused(pending.command, String(error['desc'])))
+    if (isRecord(error)) pending.reject(QmpRefused(pending.command, reasonIn(error['desc']) ?? 'it does not say why'))
     else pending.resolve(message['return'])
   }
+}
+
+/** What QEMU says of a failure, at a length that a log can take; undefined when that is no text. */
+export function reasonIn (said: unknown): string | undefined {
+  return typeof said === 'string' && said !== '' ? said.slice(0, MOST_REASON_CHARACTERS) : undefined
 }
 
 function versionOf (greeting: Record<string, unknown>): string {
   const version = greeting['version']
   const qemu = isRecord(version) ? version['qemu'] : undefined
   if (!isRecord(qemu)) return 'unknown'
-  return [qemu['major'], qemu['minor'], qemu['micro']].map(String).join('.')
+  const numbers = [qemu['major'], qemu['minor'], qemu['micro']]
+  return numbers.every((number) => Number.isSafeInteger(number) && Number(number) >= 0) ? numbers.join('.') : 'unknown'
 }

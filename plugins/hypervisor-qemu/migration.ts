@@ -1,6 +1,6 @@
 // Shared code for moving a VM's state out of QEMU and into it. QEMU calls that migration.
 import { isRecord } from '../../core/json/is-record.ts'
-import { type QmpClient } from './client.ts'
+import { reasonIn, type QmpClient } from './client.ts'
 import { QmpTimeout } from './errors.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
@@ -43,5 +43,5 @@ export function watchMigration (qmp: QmpClient, timeoutMs: number, failed: (why:
 
 async function whyOf (qmp: QmpClient): Promise<string> {
   const answer = await qmp.execute('query-migrate', {}, COMMAND_TIMEOUT_MS).catch((error: unknown) => ({ 'error-desc': String(error) }))
-  return isRecord(answer) && typeof answer['error-desc'] === 'string' ? answer['error-desc'] : 'QEMU gave up without a reason'
+  return (isRecord(answer) ? reasonIn(answer['error-desc']) : undefined) ?? 'QEMU gave up without a reason'
 }

@@ -8,7 +8,7 @@ import type { RestClient } from '../../../core/library/vmm/rest-client.ts'
 import { captureOf } from '../../../plugins/hypervisor-cloud-hypervisor/capture.ts'
 import { createPlugging } from '../../../plugins/hypervisor-cloud-hypervisor/disks.ts'
 import { askInfo } from '../../../plugins/hypervisor-cloud-hypervisor/info.ts'
-import { folderOf } from '../../../plugins/hypervisor-cloud-hypervisor/vm.ts'
+import { createBalloon, folderOf } from '../../../plugins/hypervisor-cloud-hypervisor/vm.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
 
 const saying = (info: object): RestClient => ({ ask: async () => await Promise.resolve(info) })
@@ -40,10 +40,18 @@ await t.test('an answer of wrong types is refused, and no other error', async (t
     [], 'text', {}, { config: 1 },
     { config: { disks: [{ id: odd, path: 'disk-root' }] } },
     { config: { disks: [{ id: 'root', path: odd }] } },
-    { config: { disks: [{ id: 'root' }] } }
+    { config: { disks: [{ id: 'root' }] } },
+    ...[odd, -1, 0.5, null].map((size) => ({ config: { balloon: { size } } }))
   ]
   for (const answer of answers) await t.rejects(askInfo(saying(Object(answer))), { code: 'vmm_refused' }, JSON.stringify(answer))
-  t.match(await askInfo(saying({ config: { disks: 1, balloon: { size: odd } }, memory_actual_size: odd, state: odd, device_tree: [] })), { state: undefined, disks: [], memoryBytes: NaN, balloonBytes: NaN })
+  t.match(await askInfo(saying({ config: { disks: 1, balloon: { size: 1 } }, memory_actual_size: odd, state: odd, device_tree: [] })), { state: undefined, disks: [], memoryBytes: undefined, balloonBytes: 1 })
+})
+
+await t.test('memory that the guest cannot have is refused, so that what reclaims it counts with what is there', async (t) => {
+  const whole = 2 ** 30
+  const bytesOf = async (said: unknown): Promise<number> => await createBalloon(whole, saying({ config: {}, memory_actual_size: said }), async () => {}).bytes()
+  for (const said of [undefined, null, '1', { toString: 1 }, -1, 0.5, whole + 1, 1e300]) await t.rejects(bytesOf(said), { code: 'vmm_refused' }, JSON.stringify(said))
+  for (const said of [0, whole / 2, whole]) t.equal(await bytesOf(said), said)
 })
 
 await t.test('a capture takes the files that were written where it asked for them, and not those of another VM to which the VMM leads it', async (t) => {

@@ -111,6 +111,36 @@ await t.test('what is not QMP ends the connection', async (t) => {
   }
 })
 
+await t.test('an error whose text is none, or has no end, is a refusal like any other', async (t) => {
+  const { client, far } = await opened()
+  for (const desc of ['{"toString":null}', '['.repeat(100_000) + ']'.repeat(100_000), '7', 'null', `"${'x'.repeat(2 ** 19)}"`]) {
+    const call = client.execute('cont')
+    const id = await lastId(far, 'cont')
+    far.seen.length = 0
+    far.socket.write(`{"error":{"class":"x","desc":${desc}},"id":${id}}\n`)
+    const refusal: unknown = await call.catch((error: unknown) => error)
+    t.match(refusal, { code: 'qmp_refused', message: /^QEMU refused cont: ./ })
+    t.ok(refusal instanceof Error && refusal.message.length < 3000)
+  }
+  client.close()
+})
+
+await t.test('a version that is no numbers is unknown', async (t) => {
+  for (const part of ['{"toString":null}', '"7"', '1e400', '-1', '1.5', 'null']) {
+    const { near } = qemu(GREETING.replace('"minor":2', `"minor":${part}`))
+    const client = await openQmp(near, 1000)
+    t.equal(client.version, 'unknown', part)
+    client.close()
+  }
+})
+
+await t.test('what cannot be taken in ends the connection, and not the server', async (t) => {
+  const { client, far } = await opened()
+  client.onEvent(() => { throw new Error('a listener that does not expect it') })
+  far.socket.write('{"event":"STOP"}\n')
+  t.match(await client.closed, /it sent a line that cannot be taken in \(a listener that does not expect it\)/)
+})
+
 await t.test('answers to commands that were never given are ignored', async (t) => {
   const { client, far } = await opened()
   far.socket.write('{"return":{},"id":77}\n{"return":{}}\n{"id":"x","error":{}}\n\n')
