@@ -2,7 +2,7 @@
 import type { VmState } from '../../core/library/hypervisor.ts'
 
 /**
- * The state for an answer to `query-status`; undefined when it says nothing new: QEMU is about to exit, and the end of
+ * The state for an answer to `query-status`; undefined when it is none: QEMU is about to exit, and the end of
  * its process is noticed separately.
  */
 export function stateOfAnswer (status: string): VmState | undefined {

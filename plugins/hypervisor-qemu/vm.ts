@@ -17,7 +17,7 @@ import { DiskChanges } from './disk-changes.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { VmGone } from '../../core/library/vmm/errors.ts'
-import { QmpClosed } from './errors.ts'
+import { QmpClosed, QmpRefused } from './errors.ts'
 import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
 import { endPauseMs, sameState, stateOfSilence } from '../../core/library/vmm/silence.ts'
 import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
@@ -60,7 +60,8 @@ export class QemuVm implements Vm {
   #resolveEnded: () => void = () => {}
   #state: VmState
   #qmp: QmpClient | undefined
-  #qmpLostAt = -Infinity
+  /** since when it has given no answer; undefined: it does. One that was just taken over, and cannot be reached, counts as silent at once. */
+  #silentSince: number | undefined = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
   readonly #diskChanges: DiskChanges
@@ -173,37 +174,51 @@ export class QemuVm implements Vm {
 
   async #watch (): Promise<void> {
     while (!this.#released && this.#state.status !== 'gone') {
-      const qmp = this.#qmp ?? await this.#reconnect()
-      const pauseMs = qmp === undefined ? await this.#withoutControl() : await this.#ask(qmp)
+      const pauseMs = await this.#look().catch((error: unknown) => {
+        // As in `RestVm`: the VM must not go on unwatched.
+        this.#options.onError(error)
+        return this.#options.heartbeat.intervalMs
+      })
       if (pauseMs > 0) await this.#pause.start(pauseMs)
     }
   }
 
-  /** Sends one query to QEMU, and waits for its answer as long as the connection lives. Returns the pause until the next. */
-  async #ask (qmp: QmpClient): Promise<number> {
+  /** Returns the pause until the next look. */
+  async #look (): Promise<number> {
+    const qmp = this.#qmp ?? await this.#reconnect()
+    // A guest may control QEMU. In no state that is known it is as good as silent, and whoever waits to know it waits no longer.
+    if (qmp === undefined || !await this.#ask(qmp)) return await this.#withoutAnswer()
+    this.#silentSince = undefined
+    return this.#options.heartbeat.intervalMs
+  }
+
+  /** Sends one query to QEMU, and waits for its answer as long as the connection lives. Returns whether that is a known state. */
+  async #ask (qmp: QmpClient): Promise<boolean> {
     let isOpen = true
     const late = setTimeout(() => { this.#setSilent(() => isOpen) }, this.#options.heartbeat.deadlineMs).unref()
     try {
       const status = await this.#query(qmp)
       // A full disk stops the VM. Resuming repeats the failed write; the next query shows the result.
-      if (status === 'io-error') await qmp.execute('cont')
-      return this.#options.heartbeat.intervalMs
+      if (status === 'io-error') await qmp.execute('cont').catch((error: unknown) => { if (!QmpRefused.is(error)) throw error })
+      return status !== undefined
     } catch (error) {
+      if (QmpRefused.is(error)) return false
       if (!QmpClosed.is(error)) throw error
       this.#qmp = undefined
-      this.#qmpLostAt = performance.now()
-      return 0
+      return false
     } finally {
       isOpen = false
       clearTimeout(late)
     }
   }
 
-  async #query (qmp: QmpClient): Promise<string> {
+  /** Resolves with what QEMU said; undefined: that is no state of a VM. */
+  async #query (qmp: QmpClient): Promise<string | undefined> {
     const answer = await qmp.execute('query-status')
-    const status = isRecord(answer) ? String(answer['status']) : 'unknown'
-    const state = stateOfAnswer(status)
-    if (state !== undefined) this.#set(state)
+    const status = isRecord(answer) && typeof answer['status'] === 'string' ? answer['status'] : undefined
+    const state = status === undefined ? undefined : stateOfAnswer(status)
+    if (state === undefined) return undefined
+    this.#set(state)
     return status
   }
 
@@ -219,14 +234,15 @@ export class QemuVm implements Vm {
     }
   }
 
-  async #withoutControl (): Promise<number> {
+  async #withoutAnswer (): Promise<number> {
     if (this.#released) return 0
     if (!isAlive(this.#identity)) {
       this.#end()
       return 0
     }
     // An exiting QEMU closes its socket before its process ends.
-    const silentMs = performance.now() - this.#qmpLostAt
+    this.#silentSince ??= performance.now()
+    const silentMs = performance.now() - this.#silentSince
     if (silentMs < this.#options.heartbeat.deadlineMs) {
       // Unlike the heartbeat's, this pause keeps the server alive: somebody may be waiting for the end that is about to come.
       await sleep(endPauseMs(silentMs))
@@ -238,6 +254,7 @@ export class QemuVm implements Vm {
 
   #use (qmp: QmpClient): QmpClient {
     this.#qmp = qmp
+    if (this.#silentSince === -Infinity) this.#silentSince = undefined
     qmp.onEvent((name) => { if (name === 'STOP' || name === 'RESUME') this.notice() })
     qmp.closed.then(() => this.notice(), this.#options.onError)
     if (this.#released) qmp.close()
