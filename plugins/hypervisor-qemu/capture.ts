@@ -9,6 +9,7 @@ import { listenUnix } from '../../core/process/unix-socket.ts'
 import { memoryFileBytes } from './args.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { type QmpClient } from './client.ts'
+import { QmpTimeout } from './errors.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 import { createImaging } from '../../core/library/vmm/imaging.ts'
 import { joinChanges, writeChanges } from '../../core/library/vmm/private-memory.ts'
@@ -34,7 +35,7 @@ export interface CaptureOptions {
   /** the control connection; throws when there is none */
   readonly control: () => QmpClient
   /** Updates the VM's state from QEMU. */
-  readonly refresh: () => Promise<void>
+  readonly refresh: (timeoutMs: number) => Promise<void>
 }
 
 /** The `imaging` facet of a VM. */
@@ -44,7 +45,7 @@ export function createQemuImaging (options: CaptureOptions): VmImaging {
   async function setRunning (command: 'stop' | 'cont'): Promise<void> {
     // `stop` also writes the guest's finished disk writes to the host's disk.
     await control().execute(command, {}, timeoutMs)
-    await refresh()
+    await refresh(timeoutMs)
   }
 
   return createImaging({
@@ -59,7 +60,7 @@ export function createQemuImaging (options: CaptureOptions): VmImaging {
       if (before === 'postmigrate') await setRunning('cont')
       await setRunning('stop')
       const written = await save(options, files, signal)
-      await refresh()
+      await refresh(timeoutMs)
       return imageOf(options, written)
     }
   })
@@ -132,6 +133,8 @@ async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions,
   const receiver = await receive(handle)
   const migration = watchMigration(qmp, timeoutMs, (why) => CaptureFailed(why))
   const abort = (): void => receiver.close()
+  // Also of one that says it has sent all and does not end its stream, or sends for ever.
+  const timer = setTimeout(() => { receiver.close(QmpTimeout('its migration', timeoutMs)) }, timeoutMs)
   signal?.addEventListener('abort', abort, { once: true })
   try {
     const target = { ...files, memoryFileBytes: memoryFileBytes(facts), hotplugBytes: facts.hotplugBytes ?? 0 }
@@ -141,6 +144,7 @@ async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions,
     await qmp.execute('migrate', { uri: `unix:../${CAPTURE_SOCKET}` }, timeoutMs)
     return await bothOf(writing, migration.done)
   } finally {
+    clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
     migration.stop()
     receiver.close()
@@ -158,7 +162,8 @@ async function bothOf (writing: Promise<Written>, sending: Promise<void>): Promi
 
 interface Receiver {
   readonly socket: Promise<Socket>
-  close (): void
+  /** @param why what then fails who reads the stream */
+  close (why?: Error): void
 }
 
 /** A socket for this VMM alone, in the VM's folder, which belongs to the server: nobody can replace it by another file. */
@@ -180,9 +185,9 @@ async function receive (handle: VmHandle): Promise<Receiver> {
   if (process.getuid?.() === 0) await chown(path, uid, gid)
   return {
     socket,
-    close () {
+    close (why) {
       server.close()
-      for (const connection of opened) connection.destroy()
+      for (const connection of opened) connection.destroy(why)
     }
   }
 }

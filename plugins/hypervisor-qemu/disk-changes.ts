@@ -18,11 +18,18 @@ const NBD_SOCKET = 'disks.sock'
 /** The disks of one VM. QEMU has one NBD server, which runs while any disk is tracked. */
 export class DiskChanges {
   readonly #folder: string
+  readonly #timeoutMs: number
   readonly #tracked = new Set<string>()
   readonly #turns = new OneAtATime()
 
-  /** @param folder the VMM's working folder */
-  constructor (folder: string) { this.#folder = folder }
+  /**
+   * @param folder the VMM's working folder
+   * @param timeoutMs most time for all ranges of a disk
+   */
+  constructor (folder: string, timeoutMs: number) {
+    this.#folder = folder
+    this.#timeoutMs = timeoutMs
+  }
 
   async track (qmp: QmpClient, id: string): Promise<VmDiskChanges> {
     return await this.#turns.run(async () => await this.#begin(qmp, id))
@@ -54,7 +61,7 @@ export class DiskChanges {
           await run('block-dirty-bitmap-disable', { node, name: BITMAP })
           await run('block-export-add', { type: 'nbd', id: exported, 'node-name': node, name: exported, bitmaps: [BITMAP] })
           undo.add(async () => { await endExport(qmp, exported) })
-          const bitmap = await openBitmap(await connectUnix(this.#folder, NBD_SOCKET), exported, BITMAP)
+          const bitmap = await openBitmap(await connectUnix(this.#folder, NBD_SOCKET), { exportName: exported, bitmap: BITMAP, granularityBytes: GRANULARITY_BYTES, timeoutMs: this.#timeoutMs })
           undo.add(() => { bitmap.close() })
           return await bitmap.ranges()
         },

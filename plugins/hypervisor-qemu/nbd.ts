@@ -31,13 +31,23 @@ export interface NbdBitmap {
   close (): void
 }
 
+export interface NbdBitmapOptions {
+  readonly exportName: string
+  readonly bitmap: string
+  /** what one bit of the bitmap stands for */
+  readonly granularityBytes: number
+  /** most time for all ranges, `ms` */
+  readonly timeoutMs: number
+}
+
 /** Destroys the socket when it fails. */
-export async function openBitmap (socket: Socket, exportName: string, bitmap: string): Promise<NbdBitmap> {
+export async function openBitmap (socket: Socket, options: NbdBitmapOptions): Promise<NbdBitmap> {
+  const { exportName, bitmap } = options
   const wire = new Wire(socket)
   try {
-    const bytes = await shakeHands(wire, exportName, `qemu:dirty-bitmap:${bitmap}`)
+    const bytes = await wire.within(TIMEOUT_MS, async () => await shakeHands(wire, exportName, `qemu:dirty-bitmap:${bitmap}`))
     return {
-      ranges: async () => await dirtyRanges(wire, bytes),
+      ranges: async () => await wire.within(options.timeoutMs, async () => await dirtyRanges(wire, bytes, options.granularityBytes)),
       close: () => {
         wire.send(request(COMMAND.disconnect, 0, 0))
         socket.end()
@@ -63,7 +73,9 @@ async function shakeHands (wire: Wire, exportName: string, context: string): Pro
   const infos = await option(wire, OPTION.go, Buffer.concat([text(exportName), Buffer.alloc(2)]))
   const facts = infos.find(({ type, data }) => type === REPLY.info && data.length >= 12 && data.readUInt16BE(0) === INFO_EXPORT)
   if (facts === undefined) throw NbdFailed('it does not tell the size of the disk')
-  return Number(facts.data.readBigUInt64BE(2))
+  const bytes = Number(facts.data.readBigUInt64BE(2))
+  if (!Number.isSafeInteger(bytes)) throw NbdFailed('the size of the disk makes no sense')
+  return bytes
 }
 
 interface OptionReply { readonly type: number, readonly data: Buffer }
@@ -87,7 +99,7 @@ async function option (wire: Wire, code: number, data: Buffer): Promise<readonly
   }
 }
 
-async function dirtyRanges (wire: Wire, bytes: number): Promise<readonly VmDiskRange[]> {
+async function dirtyRanges (wire: Wire, bytes: number, granularityBytes: number): Promise<readonly VmDiskRange[]> {
   const ranges: Array<{ readonly offset: number, bytes: number }> = []
   for (let at = 0; at < bytes;) {
     wire.send(request(COMMAND.blockStatus, at, Math.min(MAX_REQUEST_BYTES, bytes - at)))
@@ -95,6 +107,8 @@ async function dirtyRanges (wire: Wire, bytes: number): Promise<readonly VmDiskR
     const before = at
     for (let i = 0; i + 8 <= list.length && at < bytes; i += 8) {
       const length = list.readUInt32BE(i)
+      // Only the end of the disk may be within what a bit stands for. Shorter ones would be asked for one by one, for as long as the guest is paused.
+      if (length < granularityBytes && at + length < bytes) throw NbdFailed('its list of ranges makes no sense')
       const last = ranges.at(-1)
       if ((list.readUInt32BE(i + 4) & DIRTY) !== 0) {
         if (last !== undefined && last.offset + last.bytes === at) last.bytes += length
@@ -109,16 +123,19 @@ async function dirtyRanges (wire: Wire, bytes: number): Promise<readonly VmDiskR
 
 /** The parts of one answer, each 4 bytes of length and 4 of flags. */
 async function extents (wire: Wire): Promise<Buffer> {
-  let list = Buffer.alloc(0)
+  let list: Buffer | undefined
   for (;;) {
     const head = await wire.take(20)
     if (head.readUInt32BE(0) !== STRUCTURED_REPLY_MAGIC) throw NbdFailed('it answers something else')
     const flags = head.readUInt16BE(4)
     const type = head.readUInt16BE(6)
     const data = await wire.take(head.readUInt32BE(16))
-    if (type === CHUNK.blockStatus) list = Buffer.from(data.subarray(4))
-    else if (type !== CHUNK.none) throw NbdFailed(`it refuses to tell (${type})`)
-    if ((flags & DONE) !== 0) return list
+    if (type !== CHUNK.blockStatus && type !== CHUNK.none) throw NbdFailed(`it refuses to tell (${type})`)
+    const isDone = (flags & DONE) !== 0
+    // A part without a list only ends an answer.
+    if (type === CHUNK.blockStatus ? list !== undefined : !isDone) throw NbdFailed('its answer is more than one list')
+    if (type === CHUNK.blockStatus) list = data.subarray(4)
+    if (isDone) return list ?? Buffer.alloc(0)
   }
 }
 
@@ -148,6 +165,7 @@ class Wire {
   #has = 0
   #wanted: { readonly bytes: number, readonly resolve: (bytes: Buffer) => void, readonly reject: (error: unknown) => void } | undefined
   #over = false
+  #why = 'it closed the connection'
 
   constructor (socket: Socket) {
     this.#socket = socket
@@ -170,12 +188,20 @@ class Wire {
 
   async take (bytes: number): Promise<Buffer> {
     if (bytes > MAX_ANSWER_BYTES) throw NbdFailed('it sends too much')
-    const timer = setTimeout(() => { this.#socket.destroy() }, TIMEOUT_MS)
+    return await this.within(TIMEOUT_MS, async () => await new Promise<Buffer>((resolve, reject) => {
+      this.#wanted = { bytes, resolve, reject }
+      this.#settle()
+    }))
+  }
+
+  /** Ends the connection when the work takes longer, which fails what it reads. */
+  async within<T> (timeoutMs: number, work: () => Promise<T>): Promise<T> {
+    const timer = setTimeout(() => {
+      this.#why = `it did not answer within ${timeoutMs} ms`
+      this.#socket.destroy()
+    }, timeoutMs)
     try {
-      return await new Promise<Buffer>((resolve, reject) => {
-        this.#wanted = { bytes, resolve, reject }
-        this.#settle()
-      })
+      return await work()
     } finally {
       clearTimeout(timer)
     }
@@ -185,7 +211,7 @@ class Wire {
     const wanted = this.#wanted
     if (wanted === undefined || (this.#has < wanted.bytes && !this.#over)) return
     this.#wanted = undefined
-    if (this.#has < wanted.bytes) return wanted.reject(NbdFailed('it closed the connection'))
+    if (this.#has < wanted.bytes) return wanted.reject(NbdFailed(this.#why))
     const all = Buffer.concat(this.#parts.splice(0))
     this.#has -= wanted.bytes
     if (this.#has > 0) this.#parts.push(all.subarray(wanted.bytes))

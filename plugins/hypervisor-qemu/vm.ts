@@ -76,11 +76,11 @@ export class QemuVm implements Vm {
     this.#options = options
     this.#folder = folderOf(handle.directory)
     this.#folderMark = this.#folder.mark()
-    this.#diskChanges = new DiskChanges(this.#folder.path)
+    this.#diskChanges = new DiskChanges(this.#folder.path, options.imageTimeoutMs)
     const facts = imageFactsOf(handle)
     if (facts !== undefined) {
       const control = (): QmpClient => this.#control()
-      this.imaging = createQemuImaging({ handle, facts, commands: options.commands, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
+      this.imaging = createQemuImaging({ handle, facts, commands: options.commands, timeoutMs: options.imageTimeoutMs, control, refresh: (timeoutMs) => this.#refresh(timeoutMs) })
     }
     const balloonBytes = balloonBytesOf(handle)
     if (balloonBytes !== undefined) this.balloon = createBalloon(balloonBytes, () => this.#control())
@@ -168,8 +168,8 @@ export class QemuVm implements Vm {
     return this.#qmp
   }
 
-  async #refresh (): Promise<void> {
-    await this.#query(this.#control())
+  async #refresh (timeoutMs: number): Promise<void> {
+    await this.#query(this.#control(), timeoutMs)
   }
 
   async #watch (): Promise<void> {
@@ -213,8 +213,8 @@ export class QemuVm implements Vm {
   }
 
   /** Resolves with what QEMU said; undefined: that is no state of a VM. */
-  async #query (qmp: QmpClient): Promise<string | undefined> {
-    const answer = await qmp.execute('query-status')
+  async #query (qmp: QmpClient, timeoutMs?: number): Promise<string | undefined> {
+    const answer = await qmp.execute('query-status', {}, timeoutMs)
     const status = isRecord(answer) && typeof answer['status'] === 'string' ? answer['status'] : undefined
     const state = status === undefined ? undefined : stateOfAnswer(status)
     if (state === undefined) return undefined

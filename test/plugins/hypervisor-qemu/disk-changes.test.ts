@@ -49,7 +49,7 @@ async function start (t: Test): Promise<{ readonly qmp: QmpClient, readonly fold
 t.test('the parts of a disk that were written since are told, and no others', async (t) => {
   const { qmp, folder, write } = await start(t)
   await write(0, CLUSTER)
-  const changes = await new DiskChanges(folder).track(qmp, 'overlay')
+  const changes = await new DiskChanges(folder, 60_000).track(qmp, 'overlay')
   await write(5 * CLUSTER + 512, 512)
   await write(7 * CLUSTER, 2 * CLUSTER)
   await write(DISK_BYTES - 4096, 4096)
@@ -61,12 +61,12 @@ t.test('the parts of a disk that were written since are told, and no others', as
 
 t.test('a disk can be tracked again, also when the server that did so before has died', async (t) => {
   const { qmp, folder, reconnect, write } = await start(t)
-  await new DiskChanges(folder).track(qmp, 'overlay')
+  await new DiskChanges(folder, 60_000).track(qmp, 'overlay')
   await write(0, 512)
   qmp.close()
   const next = await reconnect()
   t.teardown(() => { next.close() })
-  const changes = new DiskChanges(folder)
+  const changes = new DiskChanges(folder, 60_000)
   for (const what of ['again', 'and once more']) {
     const tracked = await changes.track(next, 'overlay')
     t.same(await tracked.ranges(), [], what)
@@ -85,6 +85,25 @@ t.test('a server that answers nonsense is not believed', async (t) => {
     head.writeUInt32BE(data.length, 16)
     return Buffer.concat([head, data])
   }
+  const sized = (bytes: bigint): Buffer => {
+    const facts = Buffer.alloc(12)
+    facts.writeBigUInt64BE(bytes, 2)
+    return Buffer.concat([greeting, reply(8, 1), reply(10, 4), reply(10, 1), reply(7, 3, facts), reply(7, 1)])
+  }
+  /** a piece of the answer to a question for ranges */
+  const chunk = (flags: number, type: number, data: Buffer = Buffer.alloc(0)): Buffer => {
+    const head = Buffer.alloc(20)
+    head.writeUInt32BE(0x668e33ef)
+    head.writeUInt16BE(flags, 4)
+    head.writeUInt16BE(type, 6)
+    head.writeUInt32BE(data.length, 16)
+    return Buffer.concat([head, data])
+  }
+  const list = (...lengths: readonly number[]): Buffer => Buffer.concat([0, ...lengths.flatMap((length) => [length, 1])].map((number) => {
+    const word = Buffer.alloc(4)
+    word.writeUInt32BE(number)
+    return word
+  }))
   const tooLong = reply(8, 1)
   tooLong.writeUInt32BE(2 ** 31, 16)
   const cases: ReadonlyArray<readonly [what: string, bytes: Buffer, message: RegExp]> = [
@@ -95,17 +114,27 @@ t.test('a server that answers nonsense is not believed', async (t) => {
     ['no such bitmap', Buffer.concat([greeting, reply(8, 1), reply(10, 1)]), /does not know the bitmap/],
     ['no size', Buffer.concat([greeting, reply(8, 1), reply(10, 4), reply(10, 1), reply(7, 1)]), /size of the disk/],
     ['more and more', Buffer.concat([greeting, ...Array.from({ length: 20 }, () => reply(8, 3))]), /without end/],
-    ['an end', greeting.subarray(0, 5), /closed/]
+    ['an end', greeting.subarray(0, 5), /closed/],
+    ['a disk of 2^62 bytes', sized(2n ** 62n), /size of the disk/],
+    ['ranges of a byte', Buffer.concat([sized(BigInt(DISK_BYTES)), chunk(1, 5, list(1))]), /makes no sense/],
+    ['one list after the other', Buffer.concat([sized(BigInt(DISK_BYTES)), chunk(0, 5, list(CLUSTER)), chunk(0, 5, list(CLUSTER))]), /more than one list/],
+    ['nothing, and more to come', Buffer.concat([sized(BigInt(DISK_BYTES)), chunk(0, 0)]), /more than one list/],
+    ['a range at a time, for ever', sized(2n ** 52n), /within 1000 ms/]
   ]
   for (const [what, bytes, message] of cases) {
     const folder = t.testdir({})
     const server = createServer((socket: Socket) => {
       socket.on('error', () => {})
+      if (what.endsWith('for ever')) socket.on('data', () => setTimeout(() => { if (socket.writable) socket.write(chunk(1, 5, list(CLUSTER))) }, 5))
       if (what === 'an end') socket.end(bytes)
       else socket.write(bytes)
     })
     await listenUnix(server, folder, 's')
-    await t.rejects(openBitmap(await connectUnix(folder, 's'), 'x', 'b'), { code: 'nbd_failed', message }, what)
+    const asked = async (): Promise<void> => {
+      const bitmap = await openBitmap(await connectUnix(folder, 's'), { exportName: 'x', bitmap: 'b', granularityBytes: CLUSTER, timeoutMs: 1000 })
+      await bitmap.ranges().finally(() => { bitmap.close() })
+    }
+    await t.rejects(asked(), { code: 'nbd_failed', message }, what)
     server.close()
   }
 })
