@@ -3,16 +3,13 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
-import { openWritten, type RestCapture } from '../../core/library/vmm/rest-capture.ts'
+import { readWritten, type RestCapture } from '../../core/library/vmm/rest-capture.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { askInfo } from './info.ts'
 import { CAPTURED, IMAGE_VERSION, SNAPSHOT } from './names.ts'
 import { writeState, type Captured } from './state.ts'
 import type { Slow } from './slow.ts'
 import { makeSnapshotFolder, removeSnapshotFolder, type SnapshotFolder } from './snapshot-folder.ts'
-
-/** Some hundred kB, and more with many processors. */
-const MOST_STATE_BYTES = 64 * 2 ** 20
 
 export function captureOf (folder: RunFolder, client: RestClient, slow: Slow): RestCapture {
   const path = join(folder.path, CAPTURED)
@@ -36,7 +33,7 @@ export function captureOf (folder: RunFolder, client: RestClient, slow: Slow): R
       await slow('/vm.snapshot', { destination_url: `file://${CAPTURED}` })
     },
     async takeState (to) {
-      await writeFile(to, writeState(captured, await readWritten(placeOf(SNAPSHOT.state))), { flag: 'wx', mode: 0o600 })
+      await writeFile(to, writeState(captured, (await readWritten(placeOf(SNAPSHOT.state))).toString('utf8')), { flag: 'wx', mode: 0o600 })
     },
     get memory () { return placeOf(SNAPSHOT.memory) }
   }
@@ -48,15 +45,5 @@ async function factsOf (folder: RunFolder, client: RestClient): Promise<Captured
   return {
     disks: await Promise.all(disks.map(async ({ id, path }) => ({ id, bytes: (await stat(join(folder.path, path))).size }))),
     ...balloonBytes === undefined ? {} : { balloonBytes }
-  }
-}
-
-async function readWritten (path: string): Promise<string> {
-  const handle = await openWritten(path)
-  try {
-    if ((await handle.stat()).size > MOST_STATE_BYTES) throw CaptureFailed(`its state has more than ${MOST_STATE_BYTES} bytes`)
-    return await handle.readFile('utf8')
-  } finally {
-    await handle.close()
   }
 }

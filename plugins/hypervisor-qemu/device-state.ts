@@ -7,8 +7,8 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
+import { readState } from '../../core/library/vmm/state-file.ts'
 import type { QmpClient } from './client.ts'
-import { MAX_DEVICE_BYTES } from './image-writer.ts'
 import { folderOf } from './run-folder.ts'
 
 const HEADER = Buffer.from('5145564d00000003', 'hex')
@@ -63,11 +63,7 @@ async function readDevices (path: string): Promise<Buffer> {
   try {
     const found = await file.stat()
     if (!found.isFile() || found.nlink !== 1) throw CaptureFailed('QEMU has not written the state of its devices')
-    if (found.size > MAX_DEVICE_BYTES) throw CaptureFailed(`QEMU has written more than ${MAX_DEVICE_BYTES} bytes of state`)
-    const content = Buffer.alloc(found.size)
-    const { bytesRead } = await file.read(content, 0, content.length, 0)
-    if (bytesRead !== content.length) throw CaptureFailed('the state of the devices became shorter while it was read')
-    return content
+    return await readState(file)
   } finally {
     await file.close()
   }

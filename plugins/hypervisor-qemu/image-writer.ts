@@ -2,12 +2,11 @@
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import { MEMORY_ID } from './args.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
+import { MOST_STATE_BYTES } from '../../core/library/vmm/state-file.ts'
 import { RamSplitter } from './ram-stream.ts'
 
 // Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.
 const BATCH_BYTES = 2 ** 22
-// The devices of any VM here take less than 1 MiB. A guest that controls QEMU could send without end.
-export const MAX_DEVICE_BYTES = 64 * 2 ** 20
 /** the state is gathered up to this size before it is written; only the state of a VM with plugged memory is larger */
 const STATE_BATCH_BYTES = 2 ** 21
 
@@ -56,7 +55,7 @@ export async function writeImage (stream: AsyncIterable<Buffer>, target: ImageTa
 
 async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: FileHandle | undefined, { memoryFileBytes: limit, hotplugBytes }: ImageTarget): Promise<number> {
   // Each page of plugged memory has a few bytes before it.
-  const maxStateBytes = MAX_DEVICE_BYTES + Math.ceil(hotplugBytes * 1.01)
+  const maxStateBytes = MOST_STATE_BYTES + Math.ceil(hotplugBytes * 1.01)
   let gathered: Buffer[] = []
   let gatheredBytes = 0
   let stateBytes = 0

@@ -1,6 +1,6 @@
 // Saves a running VM of a VMM with a REST API as a memory image, and pauses and resumes it. The VMM writes the files into its run folder, where it may write; then the server takes them over.
 import { constants } from 'node:fs'
-import { chown, copyFile, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { chown, lstat, open, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import type { HostCommands } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { copySparse } from '../../fs/sparse-copy.ts'
@@ -10,6 +10,7 @@ import { CaptureFailed } from './errors.ts'
 import { imageFactsOf } from './handle.ts'
 import { createImaging } from './imaging.ts'
 import type { RestVm } from './rest-vm.ts'
+import { readState } from './state-file.ts'
 
 /** The steps that a driver implements. */
 export interface RestCapture {
@@ -98,7 +99,7 @@ async function mustNotExist (path: string): Promise<void> {
 }
 
 /** Opens a file of a VMM that a guest may control: no link is followed. */
-export async function openWritten (path: string): Promise<FileHandle> {
+async function openWritten (path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   if ((await handle.stat()).isFile()) return handle
   await handle.close()
@@ -107,9 +108,14 @@ export async function openWritten (path: string): Promise<FileHandle> {
 
 /** `RestCapture.takeState` where the VMM's own file is the state. */
 export async function copyWritten (from: string, to: string): Promise<void> {
-  const handle = await openWritten(from)
+  await writeFile(to, await readWritten(from), { flag: 'wx', mode: 0o600 })
+}
+
+/** The state in a file of the VMM's. */
+export async function readWritten (path: string): Promise<Buffer> {
+  const handle = await openWritten(path)
   try {
-    await copyFile(`/proc/self/fd/${handle.fd}`, to, constants.COPYFILE_EXCL)
+    return await readState(handle)
   } finally {
     await handle.close()
   }

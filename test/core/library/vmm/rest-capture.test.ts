@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import t from 'tap'
 import { hasCode } from '../../../../core/errors/system-code.ts'
 import { CaptureFailed, VmmRefused } from '../../../../core/library/vmm/errors.ts'
 import { makeHandle } from '../../../../core/library/vmm/handle.ts'
-import { createRestImaging } from '../../../../core/library/vmm/rest-capture.ts'
+import { copyWritten, createRestImaging } from '../../../../core/library/vmm/rest-capture.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
@@ -106,4 +106,23 @@ await t.test('what a server that was killed during a capture has left with the V
   await imaging.resume()
   t.equal(whenCleared, 'running', 'its guest does not wait for it')
   t.notOk(existsSync(written))
+})
+
+await t.test('a state file that is larger than any state is refused, and nothing of it is copied', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-capture-'))
+  t.teardown(async () => { await rm(folder, { recursive: true }) })
+  const [written, state] = [join(folder, 'written'), join(folder, 'state')]
+  await writeFile(written, 'of its devices')
+  await copyWritten(written, state)
+  t.equal(await readFile(state, 'utf8'), 'of its devices')
+  t.equal((await stat(state)).mode & 0o777, 0o600)
+  await t.rejects(copyWritten(written, state), { code: 'EEXIST' })
+  await rm(state)
+  // It takes no room where it is, and all of it where it is copied to.
+  await truncate(written, 64 * 2 ** 20 + 1)
+  await t.rejects(copyWritten(written, state), { code: 'vm_capture_failed', message: /more than 67108864 bytes of state/ })
+  t.notOk(existsSync(state))
+  await rm(written)
+  await symlink('/etc/hostname', written)
+  await t.rejects(copyWritten(written, state), { code: 'ELOOP' })
 })
