@@ -305,7 +305,7 @@ export interface Vm {
 export interface HypervisorDriver {
   /** the name under which it fills the slot */
   readonly name: string
-  /** Cached after the first call. */
+  /** Cached after the first call; a problem for a while, since a busy host may be the reason. */
   probe (): Promise<HypervisorProbe>
   /** Starts a VM. Resolves once the VMM answers and the guest's processors run; nothing stays behind when it rejects. */
   launch (spec: VmSpec, signal?: AbortSignal): Promise<Vm>

@@ -16,6 +16,7 @@ import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
 import { createPrivateProof } from './private-proof.ts'
 import { createProbeCache } from '../../core/library/vmm/probe-cache.ts'
+import { createProbeMemory } from '../../core/library/vmm/probe-memory.ts'
 import { probeQemu, type ProbeOptions } from './probe.ts'
 import { folderOf } from './run-folder.ts'
 import { keyOf } from '../../core/library/vmm/shape.ts'
@@ -44,18 +45,12 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   const tried = join(deps.folder, 'imaging-probe')
   const triedPrivately = join(deps.folder, 'private-probe')
   const vhostUsable = createVhostProbe(deps.commands)
-  let probed: Promise<HypervisorProbe> | undefined
-
-  function probe (): Promise<HypervisorProbe> {
-    probed ??= probeBoard({
-      board: board.name,
-      binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
-      commands: deps.commands, kernel: async () => await kernelOf(deps.guest), cache
-    })
-      // A failed attempt to find out is no answer.
-      .catch((error: unknown) => { probed = undefined; throw error })
-    return probed
-  }
+  const probing = createProbeMemory(async () => await probeBoard({
+    board: board.name,
+    binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
+    commands: deps.commands, kernel: async () => await kernelOf(deps.guest), cache
+  }))
+  const { probe } = probing
 
   async function probeBoard (options: ProbeOptions): Promise<HypervisorProbe> {
     const found = await probeQemu(options)

@@ -1,8 +1,6 @@
 // What is found out by trying it with a VM: a success is remembered on disk, for one boot of the host, VMM and kernel; a failure for a while.
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
-
-/** The reason may be a busy host or a full disk, which passes. */
-const RETRY_AFTER_MS = 10 * 60_000
+import { RETRY_AFTER_MS } from '../../core/library/vmm/probe-memory.ts'
 
 export interface Proof<T> {
   /** The first call may take as long as the trial. */

@@ -2,10 +2,11 @@
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import type { HypervisorDriver, HypervisorProbe } from '../../core/library/hypervisor.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
 import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createProbeCache } from '../../core/library/vmm/probe-cache.ts'
+import { createProbeMemory } from '../../core/library/vmm/probe-memory.ts'
 import type { RestVmOptions } from '../../core/library/vmm/rest-vm.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive } from '../../core/process/identity.ts'
@@ -36,14 +37,7 @@ export function createVzDriver (config: HypervisorVzConfig, { commands, guest, f
   }
   const { binary } = config
   const cache = createProbeCache(join(folder, 'probe.json'))
-  let probed: Promise<HypervisorProbe> | undefined
-
-  function probe (): Promise<HypervisorProbe> {
-    probed ??= probeVz({ binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, system: () => guest.system(), cache, platform })
-      // A failed attempt to find out is no answer.
-      .catch((error: unknown) => { probed = undefined; throw error })
-    return probed
-  }
+  const { probe } = createProbeMemory(async () => await probeVz({ binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, system: () => guest.system(), cache, platform }))
 
   return {
     name: DRIVER,

@@ -4,11 +4,12 @@ import { durationMs } from '../../config/quantities.ts'
 import type { HostCommands } from '../../contracts/services.ts'
 import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
-import type { HypervisorDriver, HypervisorProbe, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpec, VmState } from '../hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpec, VmState } from '../hypervisor.ts'
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
 import { probeOnKvm, type ProbedVmm } from './kvm-probe.ts'
 import { createProbeCache } from './probe-cache.ts'
+import { createProbeMemory } from './probe-memory.ts'
 import type { RestVm, RestVmOptions } from './rest-vm.ts'
 import type { RunFolder } from './run-folder.ts'
 import type { RestVmmConfig } from './settings.ts'
@@ -63,19 +64,15 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
     onError
   }
   const cache = createProbeCache(join(folder, 'probe.json'))
-  let probed: Promise<HypervisorProbe> | undefined
-
-  function probe (): Promise<HypervisorProbe> {
+  const probing = createProbeMemory(async () => {
     const kernel = async (): Promise<{ path: string, version: string }> => {
       if (guest === undefined) throw LaunchFailed('there is no system for guests')
       const system = await guest.system()
       return { path: system.kernel, version: system.version }
     }
-    probed ??= probeOnKvm(vmm, { binary: config.binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, kernel, cache, ...kvm === undefined ? {} : { kvm } })
-      // A failure of the probe itself is not a result.
-      .catch((error: unknown) => { probed = undefined; throw error })
-    return probed
-  }
+    return await probeOnKvm(vmm, { binary: config.binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, kernel, cache, ...kvm === undefined ? {} : { kvm } })
+  })
+  const { probe } = probing
 
   async function launchOptions (): Promise<LaunchOptions> {
     const { supported, reason, version } = await probe()

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import type { HypervisorProbe } from '../../../core/library/hypervisor.ts'
 import { createProbeCache } from '../../../core/library/vmm/probe-cache.ts'
+import { createProbeMemory } from '../../../core/library/vmm/probe-memory.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../../plugins/hypervisor-qemu/probe.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -90,20 +92,75 @@ await t.test('KVM that was asked for and does not work is no hypervisor', { skip
   t.match(probe, { supported: false, reason: /asks for KVM, and .+/ })
 })
 
-await t.test('the answer is kept for the same QEMU and kernel, and only for them', async (t) => {
+await t.test('a success is kept for the same QEMU and kernel, and only for them; a problem is not, since a busy host may be the reason', async (t) => {
   const file = join(t.testdir(), 'deep', 'probe.json')
   const asked: string[] = []
   const recall = (key: string, problem: string | undefined) => createProbeCache(file).recall(key, async () => { asked.push(key); return problem })
   t.equal(await recall('7.2 k1', 'no'), 'no')
-  t.equal(await recall('7.2 k1', undefined), 'no')
+  t.equal(await recall('7.2 k1', undefined), undefined)
+  t.equal(await recall('7.2 k1', 'no'), undefined)
   t.equal(await recall('7.2 k2', undefined), undefined)
   t.equal(await recall('7.2 k2', 'no'), undefined)
-  t.same(asked, ['7.2 k1', '7.2 k2'])
+  t.same(asked, ['7.2 k1', '7.2 k1', '7.2 k2'])
   const kept = await readFile(file, 'utf8')
   await writeFile(file, kept.replace(/[0-9a-f-]{36}/, 'another boot of the host'))
   t.equal(await recall('7.2 k2', 'no'), 'no')
+  // What a server of before has left.
+  await writeFile(file, kept.replace('7.2 k2"', '7.2 k3","problem":"no"'))
+  t.equal(await recall('7.2 k3', undefined), undefined)
   await writeFile(file, 'rubbish')
   t.equal(await recall('7.2 k2', undefined), undefined)
+})
+
+await t.test('what a probe found is asked for once, and a problem again after ten minutes; VMs that can run meanwhile do not wait for that, and go on when it finds nothing better', async (t) => {
+  const minutes = (count: number): number => count * 60_000
+  let time = 0
+  let next: HypervisorProbe | Error = { supported: false, reason: 'it took too long' }
+  let asked = 0
+  const memory = createProbeMemory(async () => {
+    asked++
+    if (next instanceof Error) throw next
+    return await Promise.resolve(next)
+  }, () => time)
+  t.equal((await memory.probe()).reason, 'it took too long')
+  const emulated = next = { supported: true, version: '7', acceleration: 'tcg', reason: 'KVM took too long' } as const
+  time = minutes(9)
+  t.equal((await memory.probe()).supported, false)
+  time = minutes(11)
+  t.same(await Promise.all([memory.probe(), memory.probe()]), [emulated, emulated])
+  t.equal(asked, 2)
+
+  for (const worse of [{ supported: false, reason: 'it took too long' }, new Error('out of descriptors')]) {
+    next = worse
+    time += minutes(11)
+    const before = asked
+    t.same(await memory.probe(), emulated)
+    await eventually('it was asked again', () => asked > before)
+    t.same([await memory.probe(), await memory.probe(), asked - before], [emulated, emulated, 1])
+  }
+
+  const best = next = { supported: true, version: '7', acceleration: 'kvm' } as const
+  time += minutes(11)
+  t.same(await memory.probe(), emulated)
+  await eventually('it is found', async () => (await memory.probe()).acceleration === 'kvm')
+  next = new Error('it is not asked')
+  time += minutes(100)
+  t.same(await memory.probe(), best)
+
+  next = { ...best, version: '8' }
+  memory.forget()
+  t.match(await memory.probe(), { version: '8' })
+})
+
+await t.test('a probe that fails is no answer', async (t) => {
+  let next: HypervisorProbe | Error = new Error('out of descriptors')
+  const memory = createProbeMemory(async () => {
+    if (next instanceof Error) throw next
+    return await Promise.resolve(next)
+  })
+  await t.rejects(memory.probe(), { message: 'out of descriptors' })
+  next = { supported: true }
+  t.same(await memory.probe(), { supported: true })
 })
 
 await t.test('a cache that cannot be read is an error and not an answer', async (t) => {
