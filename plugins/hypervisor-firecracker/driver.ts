@@ -1,22 +1,19 @@
 // The Firecracker driver of the slot `hypervisors`: probe, launch, attach, memory images.
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import { createRestDriver, type LaunchOptions, type RestDriverDeps } from '../../core/library/vmm/rest-driver.ts'
-import { findJailer } from './jail.ts'
+import type { RestVmmConfig } from '../../core/library/vmm/settings.ts'
+import type { Jailer } from './jail.ts'
 import { keyFor, launchVm, restoreVm, type FirecrackerOptions } from './launch.ts'
-import type { HypervisorFirecrackerConfig } from './manifest.ts'
 import { API_SOCKET, DRIVER } from './names.ts'
 import { FIRECRACKER } from './probe.ts'
 import { MAX_VCPUS } from './spec.ts'
 import { createVm, folderOf } from './vm.ts'
 
-export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, deps: RestDriverDeps): HypervisorDriver {
-  let found: ReturnType<typeof findJailer> | undefined
-
-  /** It stays the same for as long as the server runs. */
+/** @param jailer what each Firecracker is started by, or why it is started without one */
+export function createFirecrackerDriver (config: RestVmmConfig, deps: RestDriverDeps, jailer: () => Promise<Jailer | string>): HypervisorDriver {
   async function withJailer (options: LaunchOptions): Promise<FirecrackerOptions> {
-    found ??= findJailer(config, deps).catch((error: unknown) => { found = undefined; throw error })
-    const jailer = await found
-    return typeof jailer === 'string' ? options : { ...options, jailer }
+    const found = await jailer()
+    return typeof found === 'string' ? options : { ...options, jailer: found }
   }
 
   return createRestDriver(config, deps, {

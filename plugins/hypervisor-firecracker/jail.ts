@@ -70,6 +70,16 @@ export async function showInJail (commands: HostCommands, { path }: RunFolder, p
   await commands.run(PROGRAM, ['show', String(pid), name], { cwd: path, timeoutMs: COMMAND_TIMEOUT_MS })
 }
 
+/** `findJailer`, with one answer for as long as the server runs: what the start has said of it, each launch does. */
+export function createJailerSearch (settings: JailerSettings, deps: JailerDeps): () => Promise<Jailer | string> {
+  let found: Promise<Jailer | string> | undefined
+  return () => {
+    // A failed attempt to find out is no answer.
+    found ??= findJailer(settings, deps).catch((error: unknown) => { found = undefined; throw error })
+    return found
+  }
+}
+
 /** The jailer, or why VMs run without it. */
 export async function findJailer ({ jailer, binary }: JailerSettings, deps: JailerDeps): Promise<Jailer | string> {
   if (jailer === 'off') return 'it is off by its setting'

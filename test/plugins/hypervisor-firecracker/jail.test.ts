@@ -13,8 +13,9 @@ import { runFolder } from '../../../core/library/vmm/run-folder.ts'
 import { cradleFor } from '../../../core/plugins/registrar.ts'
 import { argumentsOf, folderOf as folderOfProcess, uidOf } from '../../../core/process/find.ts'
 import { mountsOf } from '../../../core/process/mounts.ts'
+import { createFirecrackerDriver } from '../../../plugins/hypervisor-firecracker/driver.ts'
 import { plugin } from '../../../plugins/hypervisor-firecracker/index.ts'
-import { findJailer, ROOT, showInJail, startJailed, takeUserfaultfd, type Jailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
+import { createJailerSearch, findJailer, ROOT, showInJail, startJailed, takeUserfaultfd, type Jailer } from '../../../plugins/hypervisor-firecracker/jail.ts'
 import { manifest } from '../../../plugins/hypervisor-firecracker/manifest.ts'
 import { API_SOCKET, DRIVER, VSOCK_SOCKET } from '../../../plugins/hypervisor-firecracker/names.ts'
 import { clientOf, createVm, folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
@@ -118,6 +119,28 @@ shift; exec "$program" "$@"`
   t.equal(await begin('berth-test-jailer'), 'each Firecracker is started by its jailer')
   for (const name of ['berth-test-none', 'old', 'off']) t.equal(await begin(name), 'Firecracker is started without its jailer', name)
   await t.rejects(begin(join(folder, 'old')), { name: 'SkipPlugin', message: /^plugins\.hypervisor-firecracker\.config\.jailer: .*its version is 1\.15\.0/ }, 'a file that is named is wanted')
+})
+
+await t.test('a Firecracker of which the start said that it is jailed is not started when the jailer is gone', { skip }, async (t) => {
+  const folder = await folderFor(t)
+  const file = (name: string): string => join(folder, name)
+  const script = async (name: string, text: string): Promise<void> => { await writeFile(file(name), `#!/bin/sh\n${text}\n`, { mode: 0o755 }) }
+  await mkdir(file('free'))
+  await chmod(file('free'), 0o777)
+  await script('firecracker', `case "$1" in --version) echo "Firecracker v1.16.1";; --no-api) echo "Kernel panic";; *) echo "$@" > "${file('free/started')}";; esac`)
+  await script('jailer', '[ "$1" = --version ] && exec echo "Jailer v1.16.1"\nwhile [ "$1" != -- ]; do [ "$1" = --exec-file ] && program=$2; shift; done\nshift; exec "$program" "$@"')
+  // In the place of /dev/kvm.
+  await writeFile(file('kvm'), '')
+  await chmod(file('kvm'), 0o666)
+  const settings = { ...config, binary: file('firecracker'), jailer: 'jailer', launchTimeout: '5s' }
+  const deps = { commands, folder: file('own'), kvm: file('kvm'), guest: { system: async () => await Promise.resolve({ kernel: file('kvm'), version: '1' }) }, onError: (error: unknown) => { throw error } }
+  const search = createJailerSearch(settings, deps)
+  t.same(await search(), { path: file('jailer'), binary: file('firecracker') }, 'what the start says')
+  await rm(file('jailer'))
+  await mkdir(file('vm'))
+  const { memory: _, ...spec } = await specIn(file('vm'))
+  await t.rejects(createFirecrackerDriver(settings, deps, search).launch({ ...spec, kernel: { path: file('kvm'), initrd: file('kvm'), arguments: [] } }), { code: 'vm_launch_failed', message: /jailer/ })
+  t.same(await readdir(file('free')), [])
 })
 
 const own = await mkdtemp(join(tmpdir(), 'berth-jailer-'))

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import { createFirecrackerDriver } from '../../../plugins/hypervisor-firecracker/driver.ts'
+import { createJailerSearch } from '../../../plugins/hypervisor-firecracker/jail.ts'
 import type { HypervisorFirecrackerConfig } from '../../../plugins/hypervisor-firecracker/manifest.ts'
 import { commands, guestSystem } from '../hypervisor-qemu/machine.ts'
 
@@ -24,12 +25,13 @@ export const config: HypervisorFirecrackerConfig = {
 
 /** A driver as a new server makes it. */
 export async function makeDriver (changes: Partial<HypervisorFirecrackerConfig> = {}): Promise<HypervisorDriver> {
-  return createFirecrackerDriver({ ...config, ...changes }, {
+  const settings = { ...config, ...changes }
+  return createFirecrackerDriver(settings, {
     commands,
     guest: { system: guestSystem },
     folder,
     onError: (error) => { throw error }
-  })
+  }, createJailerSearch(settings, { commands, folder }))
 }
 
 /** Why the real program cannot be tested here; undefined when it can. */
