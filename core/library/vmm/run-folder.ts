@@ -10,8 +10,9 @@ import { argumentsOf, processesIn } from '../../process/find.ts'
 import { readIdentity } from '../../process/identity.ts'
 import { connectUnix, NotASocket } from '../../process/unix-socket.ts'
 import type { VmSpec } from '../hypervisor.ts'
+import { removeLater, removeNow } from './folder-removal.ts'
 
-/** behind the name of a folder that could not be removed, and before a text that nobody knows */
+/** behind the name of a folder that could not be removed, or not at once, and before a text that nobody knows */
 const ASIDE = '.left-'
 /** A folder that cannot be removed at each of so many ends will not be at the next one. */
 const MOST_ASIDE = 16
@@ -26,7 +27,7 @@ export interface RunFolder {
   link (name: string, target: string): Promise<void>
   /**
    * Synchronous, so that it cannot collide with the next launch in the same folder: it is done before anyone hears that the VM is gone. What cannot be removed now
-   * (it is a mount of somebody's, or the disk fails) gets another name, and each later removal tries it again.
+   * (it is a mount of somebody's, or the disk fails) gets another name, and each later removal tries it again. So does what would take long, and is removed afterwards.
    */
   remove (): void
   /** Removes the folder of a VMM that has ended, unless another VMM, which listens on the socket, has been started there since. */
@@ -55,13 +56,17 @@ export function runFolder (directory: string, driver: string, word: string, { be
   const remove = (): void => {
     for (const name of beside) rmSync(join(directory, name), { force: true })
     const aside = removeAside(directory, `${driver}${ASIDE}`)
+    let why: unknown = new Error(`${MOST_ASIDE} folders of VMMs that have ended are still being removed in ${directory}`)
     try {
-      rmSync(path, { recursive: true, force: true })
+      if (removeNow(path)) return
     } catch (error) {
-      if (aside >= MOST_ASIDE) throw error
-      // Otherwise it would keep the VM from its next start.
-      renameSync(path, `${path}${ASIDE}${randomUUID()}`)
+      why = error
     }
+    if (aside >= MOST_ASIDE) throw why
+    // Otherwise it would keep the VM from its next start.
+    const to = `${path}${ASIDE}${randomUUID()}`
+    renameSync(path, to)
+    removeLater(to)
   }
   return {
     path,
@@ -101,16 +106,17 @@ export function runFolder (directory: string, driver: string, word: string, { be
   }
 }
 
-/** Removes folders that could not be removed before. Returns how many still cannot be. */
+/** Removes folders that could not be removed before. Returns how many are still there. */
 function removeAside (directory: string, prefix: string): number {
   const names = statSync(directory, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(directory).filter((name) => name.startsWith(prefix))
   return names.filter((name) => {
     try {
-      rmSync(join(directory, name), { recursive: true, force: true })
-      return false
+      if (removeNow(join(directory, name))) return false
+      removeLater(join(directory, name))
     } catch {
-      return true
+      // Somebody may have mounted something there.
     }
+    return true
   }).length
 }
 
