@@ -1,6 +1,7 @@
 // Brings a VM up, by booting it or by restoring it from a memory image.
 import { chown, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRecord } from '../../core/json/is-record.ts'
 import type { MemoryImage, RestoreOptions, VmDisk, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import type { ImageFacts } from '../../core/library/vmm/handle.ts'
@@ -130,6 +131,7 @@ async function start (spec: VmSpec, options: LaunchOptions & { readonly facts: I
     vsock: VSOCK_SOCKET,
     links: { [KERNEL]: spec.kernel.path, [INITRD]: spec.kernel.initrd, ...Object.fromEntries(spec.disks.map((disk) => [diskLink(disk), disk.path])) },
     ping: '/vmm.ping',
+    versionIn,
     timeoutMs: options.timeoutMs,
     facts: options.facts,
     details,
@@ -137,4 +139,9 @@ async function start (spec: VmSpec, options: LaunchOptions & { readonly facts: I
     makeVm: (handle) => createVm(handle, { status: 'running' }, options),
     onError: options.onError
   }, signal)
+}
+
+function versionIn (answer: unknown): string | undefined {
+  const version = isRecord(answer) ? answer['build_version'] : undefined
+  return typeof version === 'string' ? /^v([0-9]+\.[0-9]+(?:\.[0-9]+)?)/.exec(version)?.[1] : undefined
 }

@@ -1,6 +1,7 @@
 // Brings a VM up, by booting it or by restoring it from a memory image.
 import { chown, copyFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRecord } from '../../core/json/is-record.ts'
 import type { MemoryImage, RestoreOptions, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import type { ImageFacts } from '../../core/library/vmm/handle.ts'
@@ -90,6 +91,7 @@ async function start (spec: VmSpec, options: FirecrackerOptions, { facts, files,
     client,
     vsock: VSOCK_SOCKET,
     ping: '/version',
+    versionIn,
     timeoutMs: options.timeoutMs,
     facts,
     async fill (handle) {
@@ -99,4 +101,9 @@ async function start (spec: VmSpec, options: FirecrackerOptions, { facts, files,
     makeVm: (handle) => createVm(handle, { status: 'running' }, options),
     onError: options.onError
   }, signal)
+}
+
+function versionIn (answer: unknown): string | undefined {
+  const version = isRecord(answer) ? answer['firecracker_version'] : undefined
+  return typeof version === 'string' ? /^([0-9]+\.[0-9]+\.[0-9]+)/.exec(version)?.[1] : undefined
 }

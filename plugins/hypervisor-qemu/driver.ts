@@ -14,6 +14,7 @@ import { identityOf } from './handle.ts'
 import { createImagingProof, type ImagingProofOptions } from './imaging-proof.ts'
 import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
+import { inItsVersion } from '../../core/library/vmm/other-version.ts'
 import { createPrivateProof } from './private-proof.ts'
 import { createProbeCache } from '../../core/library/vmm/probe-cache.ts'
 import { createProbeMemory } from '../../core/library/vmm/probe-memory.ts'
@@ -73,10 +74,10 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
     },
     async restore (spec, image, statePath, how) {
-      return await restoreVm(spec, image, statePath, await launchOptions(spec), how)
+      return await inItsVersion(() => launchOptions(spec), probing.forget, (options) => restoreVm(spec, image, statePath, options, how))
     }
   }
-  const launch: HypervisorDriver['launch'] = async (spec, signal) => await launchVm(spec, await launchOptions(spec), signal)
+  const launch: HypervisorDriver['launch'] = async (spec, signal) => await inItsVersion(() => launchOptions(spec), probing.forget, (options) => launchVm(spec, options, signal))
   const proving: Omit<ImagingProofOptions, 'directory' | 'cache'> = {
     guest: deps.guest,
     canPlugMemory: board.features.includes('hotplug-memory'),

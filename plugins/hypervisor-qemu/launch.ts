@@ -15,6 +15,7 @@ import { fillMemory, lending } from '../../core/library/vmm/private-memory.ts'
 import { checkNamespace } from '../../core/library/vmm/network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
 import { folderOf } from './run-folder.ts'
+import { checkVersion } from '../../core/library/vmm/other-version.ts'
 import { checkImage, keyOf } from '../../core/library/vmm/shape.ts'
 import { IMAGE_VERSION, shapeOf, type ShapeOptions } from './shape.ts'
 import { startVmm, type Vmm } from '../../core/library/vmm/start.ts'
@@ -101,6 +102,7 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     undo.add(() => endProcess(vmm.identity))
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
+    checkVersion(qmp.version, options)
     const handle = makeHandle({ driver: driverOf(options), process: vmm.identity, directory: spec.directory, vmmVersion: qmp.version, image: facts, balloonBytes: hasBalloon(spec) && base === undefined ? wholeBytesOf(spec) : undefined })
     await wake?.(vmm, qmp, handle)
     const vm = new QemuVm(handle, { status: 'running' }, options, qmp)

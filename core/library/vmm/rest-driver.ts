@@ -8,6 +8,7 @@ import type { HypervisorDriver, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpe
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
 import { probeOnKvm, type ProbedVmm } from './kvm-probe.ts'
+import { inItsVersion } from './other-version.ts'
 import { createProbeCache } from './probe-cache.ts'
 import { createProbeMemory } from './probe-memory.ts'
 import type { RestVm, RestVmOptions } from './rest-vm.ts'
@@ -85,12 +86,12 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
     features: parts.features,
     mostVcpus: parts.mostVcpus,
     probe,
-    launch: async (spec, signal) => await parts.launch(spec, await launchOptions(), signal),
+    launch: async (spec, signal) => await inItsVersion(launchOptions, probing.forget, (options) => parts.launch(spec, options, signal)),
     imaging: {
       ...parts.disksStayBound === undefined ? {} : { disksStayBound: parts.disksStayBound },
       refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? `the hypervisor ${driver} cannot plug memory into a VM` : undefined,
       key: async (spec) => await parts.keyFor(spec, await launchOptions()),
-      restore: async (spec, image, statePath, how) => await parts.restore(spec, image, statePath, await launchOptions(), how)
+      restore: async (spec, image, statePath, how) => await inItsVersion(launchOptions, probing.forget, (options) => parts.restore(spec, image, statePath, options, how))
     },
     async attach (handle) {
       const identity = identityOf(driver, handle)

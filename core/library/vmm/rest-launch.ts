@@ -8,6 +8,7 @@ import type { MemoryImage, VmHandle, VmSpec } from '../hypervisor.ts'
 import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused, VmmUnreachable } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { checkNamespace, tapProblem } from './network.ts'
+import { checkVersion } from './other-version.ts'
 import { linkOutput, outputArgs, outputEnded, OUTPUT_PROGRAM } from './output.ts'
 import { mayListenLater, type RestClient, type RestMethod } from './rest-client.ts'
 import type { RestVm } from './rest-vm.ts'
@@ -36,6 +37,8 @@ export interface RestLaunch {
   readonly links: Readonly<Record<string, string>>
   /** path of a request that the VMM answers as soon as it serves */
   readonly ping: string
+  /** The version in its answer, in the form in which `--version` says it; undefined: it has none. */
+  readonly versionIn?: (answer: unknown) => string | undefined
   /** time for the first answer, `ms` */
   readonly timeoutMs: number
   readonly facts: ImageFacts
@@ -64,7 +67,8 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     })
     undo.add(() => outputEnded(folder))
     undo.add(() => endProcess(vmm.identity))
-    await answers(vmm, launch, signal)
+    const answer = await firstAnswer(vmm, launch, signal)
+    checkVersion(launch.versionIn?.(answer), launch)
     // A VMM that ends during a request says why only in its own output.
     const handle = makeHandle({ driver, process: vmm.identity, directory: spec.directory, vmmVersion, image: facts, details })
     await launch.fill(handle).catch(async (error: unknown) => {
@@ -81,15 +85,14 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     throw signal?.aborted === true ? signal.reason : error
   }
 
-  async function answers (vmm: Vmm, { ping, timeoutMs }: RestLaunch, signal: AbortSignal | undefined): Promise<void> {
+  async function firstAnswer (vmm: Vmm, { ping, timeoutMs }: RestLaunch, signal: AbortSignal | undefined): Promise<unknown> {
     const deadline = performance.now() + timeoutMs
     for (;;) {
       signal?.throwIfAborted()
       await vmm.check()
       if (performance.now() > deadline) throw LaunchFailed(`${name} did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
       try {
-        await client.ask('GET', ping, undefined, Math.max(1, Math.ceil(deadline - performance.now())))
-        return
+        return await client.ask('GET', ping, undefined, Math.max(1, Math.ceil(deadline - performance.now())))
       } catch (error) {
         if (!mayListenLater(error)) throw error
       }
