@@ -16,7 +16,7 @@ import { hasMdev, isProfile, makeMdev, MDEV_DEVICES, readMdevTypes, removeMdev, 
 import { lendNode, takeNodeBack } from './host/nodes.ts'
 import { PCI_DEVICES, readDevice, VFIO_DRIVER } from './host/pci.ts'
 import type { Sysfs } from './host/sysfs.ts'
-import type { DeviceRecord } from './record.ts'
+import { NO_GROUP, type DeviceRecord } from './record.ts'
 import type { DeviceRepository } from './repository.ts'
 
 export interface AssignmentsOptions {
@@ -130,13 +130,15 @@ export class Assignments implements Gpus {
     return (await this.#options.repository.all()).filter((record) => record.instanceId === instanceId)
   }
 
-  /** The numbers of groups may change with each start of the host. */
-  async #refreshGroups (ids: readonly string[]): Promise<void> {
+  /** The numbers of groups may change with each start of the host: those of all devices, since the database compares them with each other. */
+  async #refreshGroups (claimed: readonly string[]): Promise<void> {
     const { repository, sysfs } = this.#options
-    for (const { id, pciAddress, iommuGroup, name } of (await repository.all()).filter((record) => ids.includes(record.id))) {
+    if (claimed.length === 0) return
+    for (const { id, pciAddress, iommuGroup, name } of await repository.all()) {
       const now = await readDevice(sysfs, pciAddress)
-      if (now === undefined) throw NotAssignable(pciAddress, `${name} is no longer on this host`)
-      if (now.iommuGroup !== undefined && now.iommuGroup !== iommuGroup) await repository.setGroup(id, now.iommuGroup)
+      const group = now?.iommuGroup ?? NO_GROUP
+      if (group !== iommuGroup) await repository.setGroup(id, group)
+      if (now === undefined && claimed.includes(id)) throw NotAssignable(pciAddress, `${name} is no longer on this host`)
     }
   }
 
@@ -147,6 +149,8 @@ export class Assignments implements Gpus {
     if (device === undefined) throw NotAssignable(pciAddress, `${name} is no longer on this host`)
     if (device.vendorId !== vendorId || device.deviceId !== deviceId) throw NotAssignable(pciAddress, `it is ${device.vendorId}:${device.deviceId} now, and not ${vendorId}:${deviceId} that was registered as ${name}`)
     const functions = await assignable(sysfs, device)
+    // Before any of them is touched: a VM may have it.
+    await repository.requireNoOther(instanceId, functions.map(({ address }) => address))
     await loadVfio(sysfs, commands, pciAddress)
     for (const { address, driver } of functions) {
       if (driver === VFIO_DRIVER) {

@@ -1,6 +1,9 @@
-// What is stored of devices. Types only.
+// What is stored of devices.
 
 export type DeviceType = 'gpu' | 'pci'
+
+/** The group of a device that is in none now, or is no longer on the host: the number that it had may be another's by now. */
+export const NO_GROUP = -1
 
 export interface DeviceRecord {
   readonly id: string
@@ -9,7 +12,7 @@ export interface DeviceRecord {
   readonly pciAddress: string
   readonly vendorId: string
   readonly deviceId: string
-  /** as last seen; the host may number its groups otherwise after its next start */
+  /** as last seen, or `NO_GROUP`; the host may number its groups otherwise after its next start */
   readonly iommuGroup: number
   readonly tags: Readonly<Record<string, string>>
   /** epoch `ms` */

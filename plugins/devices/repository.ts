@@ -6,7 +6,7 @@ import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core
 import { isDuplicate } from '../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../core/http/list.ts'
 import { DeviceAttached, DeviceInUse } from './errors.ts'
-import type { Binding, DeviceRecord, DeviceType, Mdev } from './record.ts'
+import { NO_GROUP, type Binding, type DeviceRecord, type DeviceType, type Mdev } from './record.ts'
 
 interface Row {
   id: string
@@ -107,7 +107,7 @@ export class DeviceRepository {
       for (const row of wanted) {
         const { id, name, iommu_group: group } = row
         // All devices of one group have one owner: they are functions of one device.
-        const rows: Row[] = await this.#devices(trx).where({ iommu_group: group }).whereNotNull('instance_id')
+        const rows: Row[] = await this.#devices(trx).where(group === NO_GROUP ? { id } : { iommu_group: group }).whereNotNull('instance_id')
         const other = rows.find((each) => each.id === id && each.instance_id !== instanceId) ?? rows.find((each) => each.instance_id !== instanceId)
         if (other !== undefined) throw DeviceInUse(name, other.id === id ? `it is attached to instance ${other.instance_id ?? ''}` : `${other.name}, which is a part of the same device, is attached to instance ${other.instance_id ?? ''}`)
         await this.#devices(trx).where({ id }).update({ instance_id: instanceId })
@@ -123,6 +123,12 @@ export class DeviceRepository {
       await this.#devices(trx).where({ instance_id: instanceId }).update({ instance_id: null })
       for (const row of rows) note({ action: 'updated', ...stateOf(recordOf({ ...row, instance_id: null })) })
     })
+  }
+
+  /** For an instance that is about to have the functions at these addresses, with all that is to be given back of them. @throws device_in_use when another one has any of them */
+  async requireNoOther (instanceId: string, addresses: readonly string[]): Promise<void> {
+    const other: Row | undefined = await this.#devices().whereIn('pci_address', [...addresses]).whereNotNull('instance_id').whereNot({ instance_id: instanceId }).orderBy('pci_address').first()
+    if (other !== undefined) throw DeviceInUse(other.name, `it is attached to instance ${other.instance_id ?? ''}`)
   }
 
   async bindings (): Promise<Binding[]> {

@@ -20,7 +20,7 @@ export const DeviceView = Type.Object({
   pci_address: Type.String(),
   vendor_id: Type.String({ description: 'Four hex digits' }),
   device_id: Type.String({ description: 'Four hex digits' }),
-  iommu_group: Type.Integer(),
+  iommu_group: Type.Integer({ description: 'Of a device that is no longer on the host: the last one, or -1, since that number may be another group\'s by now' }),
   bound_to_vfio: Type.Boolean({ description: 'Whether the driver vfio-pci has it now' }),
   attached_to: nullable(Type.String()),
   created_at: Timestamp,

@@ -69,6 +69,38 @@ t.test('after a restart of the host, a start binds the device again', async (t) 
   t.same(await drivers(app), NATIVE)
 })
 
+t.test('after a restart of the host that numbers its groups anew, all parts of a device are one instance\'s still, and other devices are free', async (t) => {
+  const [ONE, TWO] = ['0000:05:00.0', '0000:06:00.0']
+  const app = await startWithDevices(t, [
+    { address: GPU, ids: '10de:2235', class: '030200', group: 20, driver: 'nvidia' },
+    { address: SOUND, ids: '10de:1aef', class: '040300', group: 20, driver: 'snd_hda_intel' },
+    { address: CARD, ids: '8086:10d3', group: 16, driver: 'e1000e' },
+    { address: ONE, ids: '8086:10d3', group: 14, driver: 'e1000e' },
+    { address: TWO, ids: '8086:10d3', group: 15, driver: 'e1000e' }
+  ])
+  for (const [address, name] of [[GPU, 'gpu'], [SOUND, 'sound'], [CARD, 'card'], [ONE, 'c1'], [TWO, 'c2']] as const) await app.register(address, name)
+  const id = await app.make('z', { devices: ['gpu'] })
+  await app.make('x', { devices: ['c1'] })
+  for (const name of ['z', 'x']) {
+    await app.waitFor(name, 'Running')
+    await app.call('POST', `/instances/${name}/stop`)
+  }
+  await app.devices.reboot({ [GPU]: 19, [SOUND]: 19, [CARD]: 16, [ONE]: 13, [TWO]: 14 })
+  // One that has gone has no group, whose number may be another's by now.
+  await app.devices.pull(ONE)
+  t.equal((await app.call('POST', '/instances/z/start')).status, 200)
+  t.match(await app.call('POST', '/instances', { name: 'y', image: 'test', devices: ['sound'] }), { status: 409, body: { code: 'device_in_use', message: new RegExp(`gpu, which is a part of the same device, is attached to instance ${id}`) } })
+  t.match(await app.call('POST', '/instances', { name: 'y', image: 'test', devices: ['c2'] }), { status: 201 })
+  t.match(await app.device('c2'), { attached_to: /./, iommu_group: 14 })
+  t.match(await app.device('c1'), { iommu_group: -1 }, 'which no group has')
+  t.equal((await app.call('DELETE', '/instances/y')).status, 204)
+  t.same(await drivers(app), ['vfio-pci', 'vfio-pci', 'e1000e'], 'those of the other instance stay its own')
+  t.equal((await app.call('DELETE', '/instances/x')).status, 204)
+  t.match(await app.call('POST', '/instances', { name: 'y', image: 'test', devices: ['c1'] }), { status: 409, body: { code: 'device_not_assignable', message: /no longer on this host/ } })
+  await app.call('DELETE', '/instances/z')
+  t.same(await drivers(app), NATIVE)
+})
+
 t.test('a device, and a group, has one instance', async (t) => {
   const app = await withCards(t)
   await app.register(SOUND, 'sound')

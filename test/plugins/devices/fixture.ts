@@ -33,8 +33,8 @@ export interface FakeHost {
   mdevs (): Promise<readonly string[]>
   /** takes a device out of the host */
   pull (address: string): Promise<void>
-  /** what a restart of the host does: drivers as in the beginning, no mediated devices */
-  reboot (): Promise<void>
+  /** what a restart of the host does: drivers as in the beginning, no mediated devices, and these numbers of groups, by address */
+  reboot (groups?: Readonly<Record<string, number>>): Promise<void>
 }
 
 const PCI = 'bus/pci/devices'
@@ -55,7 +55,7 @@ class Host implements FakeHost {
   readonly sysfs: Sysfs
   readonly broken = new Set<string>()
   onWrite: FakeHost['onWrite']
-  readonly #devices: readonly FakeDevice[]
+  #devices: readonly FakeDevice[]
 
   constructor (folder: string, devices: readonly FakeDevice[]) {
     this.folder = folder
@@ -95,7 +95,8 @@ class Host implements FakeHost {
     await rm(this.#path(`${PCI}/${address}`), { recursive: true })
   }
 
-  async reboot (): Promise<void> {
+  async reboot (groups: Readonly<Record<string, number>> = {}): Promise<void> {
+    this.#devices = this.#devices.map((device) => ({ ...device, group: groups[device.address] ?? device.group }))
     await rm(this.folder, { recursive: true })
     await mkdir(this.folder)
     await this.build()

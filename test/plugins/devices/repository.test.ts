@@ -3,7 +3,7 @@ import t from 'tap'
 import { BerthError } from '../../../core/errors/define.ts'
 import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/devices/manifest.ts'
-import type { DeviceRecord } from '../../../plugins/devices/record.ts'
+import { NO_GROUP, type DeviceRecord } from '../../../plugins/devices/record.ts'
 import { DeviceRepository } from '../../../plugins/devices/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
@@ -63,6 +63,20 @@ eachDatabase(t, 'a device and its group have one instance, all devices of a requ
   await repository.detach('one')
   t.equal(await codeOf(repository.attach('two', ['bb'])), 'done')
   t.equal(await codeOf(repository.remove('a')), 'done')
+})
+
+eachDatabase(t, 'devices that are in no group are not parts of one device, and what an instance has of one is nobody else\'s to take', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new DeviceRepository(database, 'host')
+  for (const [id, group] of [['a', 1], ['bb', 1], ['c', 2]] as const) await repository.insert(record(id, group))
+  for (const id of ['a', 'c']) await repository.setGroup(id, NO_GROUP)
+  await repository.attach('one', ['a'])
+  t.equal(await codeOf(repository.attach('two', ['a'])), 'device_in_use')
+  t.equal(await codeOf(repository.attach('two', ['c'])), 'done')
+  const addresses = ['a', 'bb'].map((id) => record(id, 1).pciAddress)
+  t.equal(await codeOf(repository.requireNoOther('one', addresses)), 'done')
+  t.equal(await codeOf(repository.requireNoOther('two', addresses)), 'device_in_use')
+  t.equal(await codeOf(new DeviceRepository(database, 'other').requireNoOther('two', addresses)), 'done', 'on this host')
 })
 
 eachDatabase(t, 'of many that want devices of one group at once, exactly one gets them', async (t, database) => {
