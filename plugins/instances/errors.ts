@@ -92,9 +92,9 @@ export const WritableVolume = defineError('not_supported', 'unsupported', (call:
 /** The volumes are not what a copy of an instance needs. */
 export const VolumesDiffer = defineError('conflict', 'conflict', (call: string, why: string) => `${call}: ${why}`)
 
-/** Somebody has written the volume between the look and the claim, or since a memory image was made. */
+/** Somebody has written the volume, or made another one with its id, between the look and the claim, or since a memory image was made. */
 export const VolumeChanged = defineError('conflict', 'conflict', (name: string) =>
-  `volume ${name} was attached for writing meanwhile, so what is known of its content is no longer so`)
+  `volume ${name} was attached for writing, or made anew, meanwhile, so what is known of its content is no longer so`)
 
 /** Something in the guest uses it. */
 export const VolumeBusy = defineError('volume_busy', 'wrong-state', (volumeId: string, why: string) =>

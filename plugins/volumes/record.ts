@@ -13,7 +13,7 @@ export interface VolumeRecord {
   readonly tags: Readonly<Record<string, string>>
   /** epoch `ms` */
   readonly createdAt: number
-  /** how often it was attached to a writer */
+  /** begins by chance, and goes up by one with each writer that it is attached to */
   readonly generation: number
   /** the plugin that it belongs to; absent: it is a caller's */
   readonly owner?: string

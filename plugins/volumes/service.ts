@@ -1,4 +1,5 @@
 // The volumes of this host: the functions that the routes call, and the service `volumes` for plugins that attach them.
+import { randomInt } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { createId } from '@paralleldrive/cuid2'
 import type { JobQueue } from '../../core/contracts/services.ts'
@@ -33,6 +34,9 @@ export interface VolumesOptions extends MakeContext {
 }
 
 type OwnedVolume = Parameters<VolumeService['create']>[0]
+
+/** as many as `randomInt` can choose from; far from the end of what a number holds exactly */
+const GENERATIONS = 2 ** 48 - 1
 
 const LOOKUP = { what: 'volume', byName: true } as const
 
@@ -70,7 +74,7 @@ export class Volumes implements VolumeService {
   }
 
   async create ({ id, name, sizeGb, owner }: OwnedVolume): Promise<void> {
-    await this.#createEmpty({ id, status: 'creating', name, sizeGb, tags: {}, createdAt: Date.now(), generation: 0, owner })
+    await this.#createEmpty({ id, status: 'creating', name, sizeGb, tags: {}, createdAt: Date.now(), generation: firstGeneration(), owner })
   }
 
   async createFromArchive (wanted: WantedVolume, archive: Readable, owner: Owner): Promise<VolumeWithAttachments> {
@@ -185,6 +189,13 @@ export class Volumes implements VolumeService {
   #recordFor ({ name, sizeGb, id = createId(), tags = {} }: WantedVolume): VolumeRecord {
     const { maxSizeGb } = this.#options
     if (sizeGb > maxSizeGb) throw InvalidRequest(`size_gb: must be at most ${maxSizeGb}`)
-    return { id, status: 'creating', name, sizeGb, tags, createdAt: Date.now(), generation: 0 }
+    return { id, status: 'creating', name, sizeGb, tags, createdAt: Date.now(), generation: firstGeneration() }
   }
+}
+
+/**
+ * Where a volume's generation begins. By chance, and not by 0 or by a clock that may be put back: a memory image that knows a volume must not take another one with the same id for it.
+ */
+function firstGeneration (): number {
+  return randomInt(GENERATIONS)
 }

@@ -4,7 +4,7 @@ export interface VolumeFacts {
   readonly id: string
   readonly name: string
   readonly sizeBytes: number
-  /** changes whenever somebody may begin to write the volume: the memory of a VM that reads it fits only the same number */
+  /** changes whenever somebody may begin to write the volume, and is another one for another volume with the same id: the memory of a VM that reads it fits only the same number */
   readonly generation: number
 }
 

@@ -1,9 +1,11 @@
 // Volumes and snapshots, on a scripted host: what a copy of an instance keeps of them, what it needs to go on, and what is refused.
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { snapshotsPlugin } from '../../../plugins/snapshots/index.ts'
 import { systemClock } from '../../../plugins/snapshots/clock.ts'
+import { tar } from '../../helpers/tar.ts'
 import { startWithVolumes, type VolumesApp } from '../volumes/app.ts'
 
 interface Copied extends VolumesApp {
@@ -100,6 +102,23 @@ t.test('memory that knows a volume does not go on once somebody could have writt
   for (const name of ['second', 'third']) await call('DELETE', `/instances/${name}`)
   await call('DELETE', '/volumes/data')
   for (const snapshot of [withMemory, diskOnly]) t.match(await call('POST', `/snapshots/${snapshot}/fork`, { name: 'fourth' }), { status: 409, body: { code: 'conflict', message: /volume data, which was attached, does not exist/ } })
+})
+
+t.test('memory that knows a volume does not go on with another one that has its id', async (t) => {
+  const app = await running(t, { readonly: true })
+  const { call } = app
+  const [withMemory, diskOnly] = [await app.take('Standby'), await call('POST', '/instances/web/stop').then(async () => await app.take('Stopped'))]
+  t.equal((await call('DELETE', '/instances/web')).status, 204)
+  t.equal((await call('DELETE', '/volumes/data')).status, 204)
+  await app.makeVolume('data', { id: 'data' })
+  t.match(await call('POST', `/snapshots/${withMemory}/fork`, { name: 'first' }), { status: 409, body: { code: 'conflict', message: /volume data was .* made anew/ } })
+  t.equal((await call('GET', '/instances/first')).status, 404)
+  t.same(await app.attachments('data'), [])
+  t.match(await call('POST', `/snapshots/${diskOnly}/fork`, { name: 'first' }), { status: 201 }, 'a disk alone says nothing about it')
+  await call('DELETE', '/instances/first')
+  await call('DELETE', '/volumes/data')
+  t.match(await app.upload(gzipSync(tar([])), 'name=data&size_gb=1&id=data'), { status: 201 })
+  t.match(await call('POST', `/snapshots/${withMemory}/fork`, { name: 'second' }), { status: 409, body: { code: 'conflict' } })
 })
 
 t.test('a snapshot of an instance that writes a volume is of its disk alone, and no fork of it gets the volume', async (t) => {
