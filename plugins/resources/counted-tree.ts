@@ -10,7 +10,9 @@ const YOUNG_MS = 60_000
 const COMPLETE_MS = 60 * 60_000
 
 interface Files {
-  /** of those that are written no more */
+  /** how many are written no more */
+  readonly old: number
+  /** of those */
   readonly oldBytes: number
   /** names of the others */
   readonly young: readonly string[]
@@ -27,11 +29,11 @@ interface Folder {
   readonly lively: readonly string[]
   /** of everything below it */
   readonly bytes: number
-  /** It holds old files alone, and is looked at when the folder that holds it has changed: nothing comes into it any more, but there may be another in its place. */
+  /** It holds old files alone, one at least, and is looked at when the folder that holds it has changed: nothing comes into it any more, but there may be another in its place. What holds nothing may be filled at any time. */
   readonly rests: boolean
 }
 
-const NO_FILES: Files = { oldBytes: 0, young: [], bytes: 0 }
+const NO_FILES: Files = { old: 0, oldBytes: 0, young: [], bytes: 0 }
 /** Most folders hold files alone. */
 const NO_FOLDERS = new Map<string, Folder>()
 const GONE: Folder = { changedAt: 0, files: NO_FILES, folders: NO_FOLDERS, lively: [], bytes: 0, rests: false }
@@ -87,7 +89,7 @@ async function lookAnew (path: string, known: Folder | undefined, changedAt: num
 /** The entries are the same. */
 async function lookAgain (path: string, { changedAt, files: before, folders, lively, bytes }: Folder, settled: number): Promise<Folder> {
   const young = await filesIn(path, before.young, settled)
-  const files = { oldBytes: before.oldBytes + young.oldBytes, young: young.young, bytes: before.oldBytes + young.bytes }
+  const files = { old: before.old + young.old, oldBytes: before.oldBytes + young.oldBytes, young: young.young, bytes: before.oldBytes + young.bytes }
   let below = bytes - before.bytes
   for (const name of lively) {
     const known = folders.get(name)
@@ -104,25 +106,26 @@ function folderOf (found: Pick<Folder, 'changedAt' | 'files' | 'folders'>, below
     ...found,
     lively: lively.filter((name) => folders.get(name)?.rests !== true),
     bytes: files.bytes + below,
-    rests: folders.size === 0 && files.young.length === 0 && changedAt <= settled
+    rests: folders.size === 0 && files.old > 0 && files.young.length === 0 && changedAt <= settled
   }
 }
 
 async function filesIn (path: string, names: readonly string[], settled: number): Promise<Files> {
-  let [oldBytes, youngBytes] = [0, 0]
+  let [old, oldBytes, youngBytes] = [0, 0, 0]
   const young: string[] = []
   for (const name of names) {
     const file = await lookAt(join(path, name))
     if (file === undefined) continue
     const bytes = file.blocks * 512
     if (file.ctimeMs <= settled) {
+      old++
       oldBytes += bytes
       continue
     }
     youngBytes += bytes
     young.push(name)
   }
-  return { oldBytes, young, bytes: oldBytes + youngBytes }
+  return { old, oldBytes, young, bytes: oldBytes + youngBytes }
 }
 
 async function lookAt (path: string): Promise<Stats | undefined> {

@@ -62,6 +62,22 @@ t.test('each change of old folders is counted', async (t) => {
   }
 })
 
+t.test('what comes into an old folder that held nothing is counted', async (t) => {
+  const folder = t.testdir()
+  const { tree, at } = await prepare(folder)
+  await mkdir(at('repositories/app/uploads'))
+  await rm(at('blobs/bb/bb1'), { recursive: true })
+  t.equal(await tree.bytes(), await walk(folder))
+  await delay(TICK_MS)
+  for (const blob of ['repositories/app/uploads/one', 'blobs/bb/bb2']) {
+    await mkdir(at(blob))
+    await writeFile(at(`${blob}/data`), BLOCK.repeat(7))
+    t.equal(await tree.bytes(), await walk(folder), blob)
+  }
+  await writeFile(at('repositories/app/uploads/file'), BLOCK)
+  t.equal(await tree.bytes(), await walk(folder), 'a file, too')
+})
+
 t.test('a file that is being written is followed, and so is a folder that changes several times at once', async (t) => {
   const folder = t.testdir()
   const { tree, at, pass } = await prepare(folder)
