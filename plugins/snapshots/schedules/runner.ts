@@ -110,8 +110,11 @@ async function retire (context: Context, schedules: ScheduleRepository, instance
   const own = await context.repository.scheduledOf(instanceId)
   const surplus = maxCount === null || maxCount === 0 ? 0 : Math.max(0, own.length - maxCount)
   const ageMs = maxAge === null ? Infinity : durationOf(maxAge)
-  const oldest = isAgeKnown ? context.clock.now() - ageMs : -Infinity
-  const isPast = ({ createdAt }: SnapshotRecord, index: number): boolean => index < surplus || createdAt < oldest
+  const now = context.clock.now()
+  const oldest = isAgeKnown ? now - ageMs : -Infinity
+  // What says that it was made later than now, was made while the clock was ahead: it is too old once one that was made after it is. Of the others each goes by its own time; one that was made while the clock was behind must take none with it.
+  const lastOld = own.findLastIndex(({ createdAt }) => createdAt < oldest)
+  const isPast = ({ createdAt }: SnapshotRecord, index: number): boolean => index < surplus || createdAt < oldest || (createdAt > now && index < lastOld)
   for (const { id } of own.filter(isPast)) await removeIfThere(context, id)
   const kept = own.filter((snapshot, index) => !isPast(snapshot, index))
   // Without `max_age` nothing will ever change again.

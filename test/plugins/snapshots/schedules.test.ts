@@ -248,6 +248,43 @@ t.test('a clock that is set forward makes no snapshot old before it has gone rig
   t.notOk((await list()).some(({ id }) => id === first?.['id']), 'believed')
 })
 
+t.test('snapshots that were made while the clock was ahead are too old as soon as one made after them is', async (t) => {
+  const { clock, set, get, list } = await scheduled(t)
+  await set({ retention: { max_age: '3h' } })
+  const ids = async (): Promise<unknown[]> => (await list()).map(({ id }) => id)
+  await clock.pass(HOUR)
+  const ahead = 10 * 365 * 24 * HOUR
+  clock.ms += ahead
+  await clock.pass(HOUR)
+  const wrong = (await get())['last_snapshot_id']
+  clock.ms -= ahead
+  // This look plans the next run anew.
+  await clock.pass(HOUR)
+  t.ok((await ids()).includes(wrong), 'nothing says yet when it was made')
+  for (let hours = 0; hours < 3; hours++) await clock.pass(HOUR)
+  t.ok((await ids()).includes(wrong), 'the next one is not too old yet')
+  for (let hours = 0; hours < 2; hours++) await clock.pass(HOUR)
+  t.notOk((await ids()).includes(wrong))
+  t.equal((await ids()).length, 4)
+})
+
+t.test('a snapshot that was made while the clock was behind goes alone, and takes none with it that was made before', async (t) => {
+  const { clock, set, get, list } = await scheduled(t)
+  await set({ retention: { max_age: '48h' } })
+  for (let hours = 0; hours < 2; hours++) await clock.pass(HOUR)
+  const before = (await list()).map(({ id }) => id)
+  const behind = 10 * 365 * 24 * HOUR
+  clock.ms -= behind
+  for (let hours = 0; hours < 2; hours++) await clock.pass(HOUR)
+  const wrong = (await get())['last_snapshot_id']
+  t.notOk(before.includes(wrong))
+  clock.ms += behind
+  for (let hours = 0; hours < 3; hours++) await clock.pass(HOUR)
+  const after = (await list()).map(({ id }) => id)
+  t.notOk(after.includes(wrong))
+  t.same(before.filter((id) => !after.includes(id)), [])
+})
+
 for (const [where, days] of [['ahead', 30], ['behind', -30]] as const) {
   t.test(`of snapshots that were made while the clock was ${where} the oldest go first, as of any others`, async (t) => {
     const { clock, set, get, list } = await scheduled(t)
