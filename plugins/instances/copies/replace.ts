@@ -8,7 +8,9 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { settleImage } from '../memory-image/sync.ts'
-import { specForReplacement } from '../parts/all.ts'
+import type { InstanceRecord } from '../model/record.ts'
+import { admitParts, disconnectParts, specForReplacement } from '../parts/all.ts'
+import { requireUser } from '../users/require.ts'
 import { checkHypervisor } from '../validate/plugins.ts'
 import { replaceUntilDone } from './replace-until-done.ts'
 import { gatherReplacement, settleReplacement } from './replacement.ts'
@@ -42,14 +44,30 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
     standbyAt: withMemory ? now : null,
     exit: null
   }
-  try {
-    await gatherReplacement(context, record, { copy, files, withMemory, newMachine, patch })
-  } catch (error) {
-    throw namingFullDisk(CALL, error)
+  const work = async (): Promise<void> => {
+    try {
+      await gatherReplacement(context, instance.record, { copy, files, withMemory, newMachine, patch })
+    } catch (error) {
+      throw namingFullDisk(CALL, error)
+    }
+    // A compression may be reading the memory that is about to be removed.
+    await context.compressions.cancel(instance.id)
+    await replaceUntilDone(context, instance, 'those of a snapshot', async () => { await settleReplacement(context, instance) })
+    if (target === 'Standby') return settleImage(context, instance)
+    if (target === 'Running') await (withMemory ? restore(context, instance) : start(context, instance, {}))
   }
-  // A compression may be reading the memory that is about to be removed.
-  await context.compressions.cancel(instance.id)
-  await replaceUntilDone(context, instance, 'those of a snapshot', async () => { await settleReplacement(context, instance) })
-  if (target === 'Standby') return settleImage(context, instance)
-  if (target === 'Running') await (withMemory ? restore(context, instance) : start(context, instance, {}))
+  if (target === 'Running') await admitted(context, instance, { ...record, spec: patch.spec }, work)
+  else await work()
+}
+
+/** Asks for another VM before `work`, so that what is refused has changed nothing, and takes that back when `work` fails without one. The start of the VM asks again, and gets what is its own. */
+async function admitted (context: Context, instance: LiveInstance, record: InstanceRecord, work: () => Promise<void>): Promise<void> {
+  try {
+    await requireUser(context, instance)
+    await admitParts(context, record)
+    await work()
+  } catch (error) {
+    if (instance.record.handle === null) await disconnectParts(context, instance.record)
+    throw error
+  }
 }

@@ -1,5 +1,9 @@
 // Room on a host, on a scripted one: who gets some, who is told what is short, and what is given back when.
+import { rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
+import { systemClock } from '../../../plugins/snapshots/clock.ts'
+import { snapshotsPlugin } from '../../../plugins/snapshots/index.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import type { TestApp } from '../instances/app.ts'
 import { copyOfData, crashAt, until } from '../instances/crash.ts'
@@ -92,6 +96,38 @@ t.test('start, restore and fork ask for room, and change nothing when there is n
   await call('POST', '/instances/asleep/standby')
   t.equal((await call('POST', '/instances/web/start', {})).status, 200)
 })
+
+for (const kind of ['Stopped', 'Standby'] as const) {
+  t.test(`a restore of a ${kind} snapshot in place asks for room before it replaces anything, and gives it back when nothing could be replaced`, async (t) => {
+    const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, cpu: 1 } }, { plugins: [snapshotsPlugin(systemClock)] })
+    const { call, dataDir } = app
+    await create(app, 'web')
+    await app.waitFor('web', 'Running')
+    const id = String((await call('GET', '/instances/web')).body['id'])
+    if (kind === 'Stopped') await call('POST', '/instances/web/stop')
+    const snapshot = String((await call('POST', '/instances/web/snapshots', { kind })).body['id'])
+    if (kind === 'Standby') await call('POST', '/instances/web/stop')
+    const disk = join(dataDir, 'instances', id, 'overlay.ext4')
+    const before = await stat(disk)
+    await create(app, 'other')
+    const back = async (): Promise<unknown> => await call('POST', `/instances/web/snapshots/${snapshot}/restore`, { target_state: 'Running' })
+    t.match(await back(), { status: 409, body: { code: 'insufficient_resources', message: /^this host has no room for that: cpu: / } })
+    t.match((await call('GET', '/instances/web')).body, { state: 'Stopped' })
+    t.equal((await stat(disk)).ino, before.ino, 'its disk is the one that it had')
+    t.same(await taken(app), running(1, 2))
+    await call('POST', '/instances/other/stop')
+    const place = join(dataDir, 'snapshots', snapshot)
+    await rename(place, `${place}-away`)
+    t.match(await back(), { status: 500 })
+    t.equal((await stat(disk)).ino, before.ino)
+    t.same(await taken(app), running(0, 2), 'what it had asked for')
+    await rename(`${place}-away`, place)
+    t.match(await back(), { status: 200 })
+    await app.waitFor('web', 'Running')
+    t.not((await stat(disk)).ino, before.ino)
+    t.same(await taken(app), running(1, 2))
+  })
+}
 
 for (const step of ['launch', 'launched'] as const) {
   t.test(`a create that fails at "${step}" gives its room back`, async (t) => {
