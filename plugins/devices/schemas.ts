@@ -46,5 +46,5 @@ export const AvailableList = Type.Array(AvailableDevice)
 export const ListDevicesQuery = Type.Object({ ...listQuery(['created_at', 'name'], 'created_at'), ...TagsQuery, ...NameQuery }, closed)
 export type ListDevicesQuery = Static<typeof ListDevicesQuery>
 
-/** `:id` is an id or a name. */
+/** `:id` is an id, a name, or the beginning of an id. */
 export const DeviceRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -62,5 +62,5 @@ export const ListVolumesQuery = Type.Object({
 }, closed)
 export type ListVolumesQuery = Static<typeof ListVolumesQuery>
 
-/** `:id` is an id or a name that only one volume has. */
+/** `:id` is an id, a name that only one volume has, or the beginning of an id. */
 export const VolumeRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)
