@@ -1,26 +1,10 @@
 // Room on a host, on a scripted one: who gets some, who is told what is short, and what is given back when.
-import { rename, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import t from 'tap'
-import { systemClock } from '../../../plugins/snapshots/clock.ts'
-import { snapshotsPlugin } from '../../../plugins/snapshots/index.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
-import type { TestApp } from '../instances/app.ts'
 import { copyOfData, crashAt, until } from '../instances/crash.ts'
 import { ScriptedHost, type ImagingStep } from '../instances/scripted.ts'
 import { alive } from '../instances/templates-app.ts'
-import { SMALL, startResources, startWithSpares, TEN, viewOf } from './app.ts'
-
-const create = async ({ call }: Pick<TestApp, 'call'>, name: string, fields: Record<string, unknown> = {}) =>
-  await call('POST', '/instances', { name, image: 'test', overlay_size: '32MB', ...SMALL, ...fields })
-
-/** vCPUs and MB of memory and disk that are taken. */
-async function taken (app: TestApp): Promise<{ cpu: number, memory: number, overlays: number }> {
-  const { cpu, memory, disk_breakdown: { overlays_bytes: overlays } } = await viewOf(app, ADMIN_KEY)
-  return { cpu: cpu.allocated, memory: memory.allocated / 2 ** 20, overlays: overlays / 2 ** 20 }
-}
-
-const running = (count: number, overlays = count) => ({ cpu: count, memory: count * 128, overlays: overlays * 32 })
+import { create, running, SMALL, startResources, startWithSpares, taken, TEN, viewOf } from './app.ts'
 
 t.test('of 50 creates at once exactly as many are admitted as there is room for', async (t) => {
   const app = await startResources(t)
@@ -96,38 +80,6 @@ t.test('start, restore and fork ask for room, and change nothing when there is n
   await call('POST', '/instances/asleep/standby')
   t.equal((await call('POST', '/instances/web/start', {})).status, 200)
 })
-
-for (const kind of ['Stopped', 'Standby'] as const) {
-  t.test(`a restore of a ${kind} snapshot in place asks for room before it replaces anything, and gives it back when nothing could be replaced`, async (t) => {
-    const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, cpu: 1 } }, { plugins: [snapshotsPlugin(systemClock)] })
-    const { call, dataDir } = app
-    await create(app, 'web')
-    await app.waitFor('web', 'Running')
-    const id = String((await call('GET', '/instances/web')).body['id'])
-    if (kind === 'Stopped') await call('POST', '/instances/web/stop')
-    const snapshot = String((await call('POST', '/instances/web/snapshots', { kind })).body['id'])
-    if (kind === 'Standby') await call('POST', '/instances/web/stop')
-    const disk = join(dataDir, 'instances', id, 'overlay.ext4')
-    const before = await stat(disk)
-    await create(app, 'other')
-    const back = async (): Promise<unknown> => await call('POST', `/instances/web/snapshots/${snapshot}/restore`, { target_state: 'Running' })
-    t.match(await back(), { status: 409, body: { code: 'insufficient_resources', message: /^this host has no room for that: cpu: / } })
-    t.match((await call('GET', '/instances/web')).body, { state: 'Stopped' })
-    t.equal((await stat(disk)).ino, before.ino, 'its disk is the one that it had')
-    t.same(await taken(app), running(1, 2))
-    await call('POST', '/instances/other/stop')
-    const place = join(dataDir, 'snapshots', snapshot)
-    await rename(place, `${place}-away`)
-    t.match(await back(), { status: 500 })
-    t.equal((await stat(disk)).ino, before.ino)
-    t.same(await taken(app), running(0, 2), 'what it had asked for')
-    await rename(`${place}-away`, place)
-    t.match(await back(), { status: 200 })
-    await app.waitFor('web', 'Running')
-    t.not((await stat(disk)).ino, before.ino)
-    t.same(await taken(app), running(1, 2))
-  })
-}
 
 for (const step of ['launch', 'launched'] as const) {
   t.test(`a create that fails at "${step}" gives its room back`, async (t) => {

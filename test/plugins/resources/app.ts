@@ -2,7 +2,8 @@
 import type { Test } from 'tap'
 import { plugin } from '../../../plugins/resources/index.ts'
 import type { ResourcesView } from '../../../plugins/resources/schemas.ts'
-import { startApp, type StartOptions, type TestApp } from '../instances/app.ts'
+import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { startApp, type Answer, type StartOptions, type TestApp } from '../instances/app.ts'
 import { startWithTemplates, type TemplateApp } from '../instances/templates-app.ts'
 
 /** Room for ten instances of one vCPU. */
@@ -25,3 +26,15 @@ export async function startWithSpares (t: Test, resources: Record<string, unknow
 export async function viewOf ({ app }: Pick<TestApp, 'app'>, key: string): Promise<ResourcesView> {
   return (await app.http.inject({ url: '/resources', headers: { authorization: `Bearer ${key}` } })).json()
 }
+
+/** A small one. */
+export const create = async ({ call }: Pick<TestApp, 'call'>, name: string, fields: Record<string, unknown> = {}): Promise<Answer> =>
+  await call('POST', '/instances', { name, image: 'test', overlay_size: '32MB', ...SMALL, ...fields })
+
+/** vCPUs and MB of memory and disk that are taken. */
+export async function taken (app: TestApp): Promise<{ cpu: number, memory: number, overlays: number }> {
+  const { cpu, memory, disk_breakdown: { overlays_bytes: overlays } } = await viewOf(app, ADMIN_KEY)
+  return { cpu: cpu.allocated, memory: memory.allocated / 2 ** 20, overlays: overlays / 2 ** 20 }
+}
+
+export const running = (count: number, overlays = count): { cpu: number, memory: number, overlays: number } => ({ cpu: count, memory: count * 128, overlays: overlays * 32 })
