@@ -16,7 +16,7 @@ export interface HostPackage {
 export const SHARED_PACKAGES: readonly HostPackage[] = [
   { name: 'apt', commands: ['apt-get', 'apt'] },
   { name: 'ca-certificates', commands: [], need: 'server', proof: '/etc/ssl/certs/ca-certificates.crt' },
-  { name: 'coreutils', commands: ['nice'] },
+  { name: 'coreutils', commands: ['nice', 'dd'] },
   { name: 'dpkg', commands: ['dpkg-deb'] },
   { name: 'e2fsprogs', commands: ['mkfs.ext4', 'mke2fs', 'e2fsck', 'resize2fs', 'filefrag'], need: 'server' },
   { name: 'erofs-utils', commands: ['mkfs.erofs', 'fsck.erofs', 'dump.erofs'], need: 'server' },

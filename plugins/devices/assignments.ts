@@ -11,16 +11,16 @@ import { LOOKUP } from './devices.ts'
 import { NoSuchProfile, NotAssignable, ProfileUsedUp } from './errors.ts'
 import { gpuUsage } from './gpus.ts'
 import { bindVfio, loadVfio, restoreDriver } from './host/binding.ts'
+import { KernelSilent, type PatientSysfs } from './host/deadline.ts'
 import { assignable } from './host/group.ts'
 import { hasMdev, isProfile, makeMdev, MDEV_DEVICES, readMdevTypes, removeMdev, type MdevType } from './host/mdev.ts'
 import { lendNode, takeNodeBack } from './host/nodes.ts'
 import { PCI_DEVICES, readDevice, VFIO_DRIVER } from './host/pci.ts'
-import type { Sysfs } from './host/sysfs.ts'
 import { NO_GROUP, type DeviceRecord } from './record.ts'
 import type { DeviceRepository } from './repository.ts'
 
 export interface AssignmentsOptions {
-  readonly sysfs: Sysfs
+  readonly sysfs: PatientSysfs
   /** folder of the device files of groups */
   readonly nodes: string
   readonly repository: DeviceRepository
@@ -203,9 +203,10 @@ export class Assignments implements Gpus {
   async #giveBack (instanceId: string): Promise<void> {
     const { repository, sysfs } = this.#options
     await this.#orLog(instanceId, async () => { await this.#takeNodesBack(instanceId) })
-    for (const { uuid } of (await repository.mdevs()).filter((mdev) => mdev.instanceId === instanceId)) {
+    for (const { uuid, parent } of (await repository.mdevs()).filter((mdev) => mdev.instanceId === instanceId)) {
       await this.#orLog(instanceId, async () => {
         await removeMdev(sysfs, uuid)
+        if (sysfs.isSilent(parent)) throw new KernelSilent(`${parent} may still make the share ${uuid}`)
         await repository.removeMdev(uuid)
       })
     }

@@ -23,9 +23,12 @@ export const DeviceInUse = defineError('device_in_use', 'conflict', (name: strin
 export const NotAssignable = defineError('device_not_assignable', 'conflict', (address: string, why: string) =>
   `PCI device ${address} cannot be given to an instance: ${why}`)
 
-/** The device is another one than was registered, or the host's kernel refuses to bind it. */
+/** The host's kernel refuses to bind the device, or does not come back from it. */
 export const BindFailed = defineError('device_bind_failed', 'conflict', (address: string, why: string) =>
   `PCI device ${address} could not be bound to vfio-pci: ${why}`)
+
+/** The device's driver does not answer when it is asked for a share. */
+export const ShareFailed = defineError('device_bind_failed', 'conflict', (address: string, why: string) => `PCI device ${address} could not give a share of itself: ${why}`)
 
 export const NoSuchProfile = defineError('invalid_request', 'invalid', (profile: string, known: readonly string[]) =>
   `gpu.profile: no GPU of this host offers ${JSON.stringify(profile)}; ${known.length === 0 ? 'none can be shared' : `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`}`)

@@ -1,9 +1,11 @@
 // The plugin "devices": PCI devices of the host that instances can have for themselves.
+import type { HostCommands } from '../../core/contracts/services.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
+import { withDeadline } from './host/deadline.ts'
 import { createPciNames, PCI_IDS_FILES } from './host/names.ts'
-import { createSysfs, type Sysfs } from './host/sysfs.ts'
+import { createSysfs, WRITE_TIMEOUT_MS, type Sysfs } from './host/sysfs.ts'
 import { createDevicesPart } from './instance-part.ts'
 import { manifest, type Deps } from './manifest.ts'
 import { createDeviceMetrics } from './metrics.ts'
@@ -12,7 +14,9 @@ import { deviceRoutes } from './routes.ts'
 
 /** The paths of the host's devices. */
 export interface DevicesHost {
-  readonly sysfs: Sysfs
+  readonly sysfs: (commands: HostCommands) => Sysfs
+  /** how long to wait for the kernel to come back from a write */
+  readonly writeTimeoutMs: number
   /** folder of the device files of groups */
   readonly nodes: string
   /** files with names of vendors and devices; the first that exists is used */
@@ -21,7 +25,8 @@ export interface DevicesHost {
 
 interface Composed { readonly devices: Devices, readonly assignments: Assignments }
 
-function compose (deps: Deps, { sysfs, nodes, pciIds }: DevicesHost): Composed {
+function compose (deps: Deps, { sysfs: open, writeTimeoutMs, nodes, pciIds }: DevicesHost): Composed {
+  const sysfs = withDeadline(open(deps.commands), writeTimeoutMs)
   const repository = new DeviceRepository(deps.database, deps.server.hostId, deps.journal)
   const devices = new Devices({ sysfs, repository, names: createPciNames(pciIds) })
   createDeviceMetrics(deps.metrics, async () => await repository.all())
@@ -43,4 +48,4 @@ export function createDevicesPlugin (host: DevicesHost): Plugin {
   })
 }
 
-export const plugin = createDevicesPlugin({ sysfs: createSysfs('/sys'), nodes: '/dev/vfio', pciIds: PCI_IDS_FILES })
+export const plugin = createDevicesPlugin({ sysfs: (commands) => createSysfs('/sys', commands), writeTimeoutMs: WRITE_TIMEOUT_MS, nodes: '/dev/vfio', pciIds: PCI_IDS_FILES })

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { Ambiguous, NotFound } from '../../core/errors/common.ts'
-import { BindFailed, DeviceInUse, NotAssignable, ProfileUsedUp } from './errors.ts'
+import { BindFailed, DeviceInUse, NotAssignable, ProfileUsedUp, ShareFailed } from './errors.ts'
 
 export const DevicesConfig = Type.Object({}, { additionalProperties: false })
 export type DevicesConfig = Static<typeof DevicesConfig>
@@ -15,7 +15,7 @@ export const manifest = {
   scopes: ['device:read', 'device:write', 'device:delete'],
   tags: [{ name: 'devices', description: 'PCI devices of the host that instances are given', place: 80 }],
   fills: { slot: 'instanceParts', name: 'devices' },
-  errors: [NotFound, Ambiguous, DeviceInUse, NotAssignable, BindFailed, ProfileUsedUp],
+  errors: [NotFound, Ambiguous, DeviceInUse, NotAssignable, BindFailed, ShareFailed, ProfileUsedUp],
   config: DevicesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof DevicesConfig>

@@ -1,5 +1,7 @@
 // Shares of GPUs: the profiles that the host's devices offer as mediated devices, and the mediated devices that are made.
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { ShareFailed } from '../errors.ts'
+import { KernelSilent } from './deadline.ts'
 import { PCI_DEVICES } from './pci.ts'
 import type { Sysfs } from './sysfs.ts'
 
@@ -36,13 +38,14 @@ export function isProfile ({ typeId, name }: MdevType, profile: string): boolean
   return [typeId, name, name.replace(/^(NVIDIA|GRID) /, '')].includes(profile)
 }
 
-/** False when the device has no room for another one. */
+/** False when the device has no room for another one. @throws device_bind_failed */
 export async function makeMdev (sysfs: Sysfs, { parent, typeId }: MdevType, uuid: string): Promise<boolean> {
   try {
     await sysfs.write(`${PCI_DEVICES}/${parent}/mdev_supported_types/${typeId}/create`, uuid)
     return true
   } catch (error) {
     if (hasCode(error, 'ENOSPC', 'EUSERS', 'ENOENT', 'ENODEV', 'EBUSY')) return false
+    if (error instanceof KernelSilent) throw ShareFailed.from(error, parent, error.message)
     throw error
   }
 }

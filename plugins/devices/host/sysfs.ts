@@ -1,7 +1,8 @@
 // Reads and writes the kernel's files about devices. These may appear and disappear at any moment, so a missing file is an answer and not an error.
-import { constants } from 'node:fs'
-import { readdir, readFile, readlink, realpath, writeFile } from 'node:fs/promises'
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 
 export interface Sysfs {
@@ -18,8 +19,16 @@ export interface Sysfs {
   write (path: string, text: string): Promise<void>
 }
 
+/** Longer than any driver needs that lets its device go. */
+export const WRITE_TIMEOUT_MS = 30_000
+
+/** What `dd` says of the errors that callers tell apart. */
+const CODES = new Map([
+  ['No such file or directory', 'ENOENT'], ['No such device', 'ENODEV'], ['No space left on device', 'ENOSPC'], ['Too many users', 'EUSERS'], ['Device or resource busy', 'EBUSY']
+])
+
 /** @param root where sysfs is mounted; paths are relative to it */
-export function createSysfs (root: string): Sysfs {
+export function createSysfs (root: string, commands: HostCommands): Sysfs {
   const orNothing = async <T> (work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work()
@@ -34,7 +43,22 @@ export function createSysfs (root: string): Sysfs {
     list: async (path) => (await orNothing(async () => await readdir(join(root, path))) ?? []).sort(),
     target: async (path) => await orNothing(async () => basename(await readlink(join(root, path)))),
     resolve: async (path) => await orNothing(async () => await realpath(join(root, path))),
-    // These files are calls to the kernel: nothing may be created or truncated, and many may not even be opened for reading.
-    write: async (path, text) => { await writeFile(join(root, path), text, { flag: constants.O_WRONLY }) }
+    // These files are calls to the kernel: nothing may be created or truncated, and many may not even be opened for reading. By a process of its own, since the kernel may not come back from one, and a process
+    // with a thread in there cannot end.
+    async write (path, text) {
+      try {
+        await commands.run('dd', [`of=${join(root, path)}`, 'conv=nocreat,notrunc', 'bs=4096', 'status=none'], { input: text, timeoutMs: WRITE_TIMEOUT_MS })
+      } catch (error) {
+        throw named(path, error)
+      }
+    }
   }
+}
+
+/** The error of the system that `dd` tells of. */
+function named (path: string, error: unknown): unknown {
+  if (!(error instanceof HostCommandFailed) || error.failure.reason !== 'exit') return error
+  const why = error.failure.stderr.trim().split(': ').at(-1) ?? ''
+  const code = CODES.get(why)
+  return Object.assign(new Error(`${path}: ${why}`, { cause: error }), code === undefined ? {} : { code })
 }

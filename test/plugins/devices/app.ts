@@ -14,7 +14,7 @@ export interface DevicesApp extends TestApp {
 
 export async function startWithDevices (t: Test, devices: readonly FakeDevice[] | FakeHost, options: StartOptions = {}): Promise<DevicesApp> {
   const host = 'sysfs' in devices ? devices : await makeHost(t, devices)
-  const app = await startApp(t, { ...options, plugins: [createDevicesPlugin({ sysfs: host.sysfs, nodes: host.nodes, pciIds: [host.pciIds] }), ...options.plugins ?? []] })
+  const app = await startApp(t, { ...options, plugins: [createDevicesPlugin({ sysfs: () => host.sysfs, writeTimeoutMs: host.writeTimeoutMs, nodes: host.nodes, pciIds: [host.pciIds] }), ...options.plugins ?? []] })
   return {
     ...app,
     devices: host,

@@ -212,6 +212,32 @@ t.test('a native driver that does not take its device back is tried again at the
   t.match(await after.device('card'), { bound_to_vfio: false })
 })
 
+t.test('a driver that never lets its device go fails what was asked in a bounded time, and other devices go on, also at the next start', { timeout: 60_000 }, async (t) => {
+  const app = await withCards(t)
+  const { dataDir, host, devices } = app
+  await app.app.stop()
+  devices.writeTimeoutMs = 2000
+  const first = await startWithDevices(t, devices, { dataDir, host })
+  const post = async (name: string, device: string) => await first.call('POST', '/instances', { name, image: 'test', devices: [device] })
+  devices.onWrite = async (path) => { if (path.endsWith(`${GPU}/driver/unbind`)) await new Promise(() => {}) }
+  const [refused, made] = await Promise.all([post('web', 'gpu'), post('other', 'card')])
+  t.match(refused, { status: 409, body: { code: 'device_bind_failed', message: /has not come back from a write to .*unbind within 2 seconds/ } })
+  t.match(made, { status: 201 })
+  t.match(await post('web', 'gpu'), { status: 409, body: { code: 'device_bind_failed', message: /not come back from an earlier write/ } })
+  t.match(await first.device('gpu'), { attached_to: null, bound_to_vfio: false })
+
+  devices.onWrite = async (path) => { if (path.endsWith(`${CARD}/driver/unbind`)) await new Promise(() => {}) }
+  t.equal((await first.call('DELETE', '/instances/other')).status, 204)
+  await first.app.stop()
+  const second = await startWithDevices(t, devices, { dataDir, host })
+  t.match(await second.call('POST', '/instances', { name: 'web', image: 'test', devices: ['gpu'] }), { status: 201 })
+  t.equal((await second.call('DELETE', '/instances/web')).status, 204)
+  devices.onWrite = undefined
+  await second.app.stop()
+  const third = await startWithDevices(t, devices, { dataDir, host })
+  t.same(await drivers(third), NATIVE)
+})
+
 t.test('a device that could not be given back and has another instance by now is left to that by the next start', async (t) => {
   const app = await withCards(t)
   const { dataDir, host, devices } = app

@@ -3,7 +3,8 @@ import { chown, mkdir, mkdtemp, readFile, readlink, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
-import { createSysfs, type Sysfs } from '../../../plugins/devices/host/sysfs.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { createSysfs, WRITE_TIMEOUT_MS, type Sysfs } from '../../../plugins/devices/host/sysfs.ts'
 
 export interface FakeDevice {
   readonly address: string
@@ -27,6 +28,8 @@ export interface FakeHost {
   readonly pciIds: string
   /** told of each write before the kernel takes it; what it throws, the write fails with */
   onWrite: ((path: string, text: string) => void | Promise<void>) | undefined
+  /** how long a server waits for the kernel to come back from a write */
+  writeTimeoutMs: number
   /** drivers that take no device */
   readonly broken: Set<string>
   driver (address: string): Promise<string | undefined>
@@ -55,6 +58,7 @@ class Host implements FakeHost {
   readonly sysfs: Sysfs
   readonly broken = new Set<string>()
   onWrite: FakeHost['onWrite']
+  writeTimeoutMs = WRITE_TIMEOUT_MS
   #devices: readonly FakeDevice[]
 
   constructor (folder: string, devices: readonly FakeDevice[]) {
@@ -62,7 +66,7 @@ class Host implements FakeHost {
     this.nodes = join(folder, 'dev')
     this.pciIds = join(folder, 'pci.ids')
     this.#devices = devices
-    const plain = createSysfs(join(folder, 'sys'))
+    const plain = createSysfs(join(folder, 'sys'), createHostCommands())
     this.sysfs = {
       ...plain,
       write: async (path, text) => {

@@ -1,5 +1,9 @@
 // Devices by their routes: what the host has, and what is registered, found, listed, refused and removed.
+import { readFile, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { createSysfs } from '../../../plugins/devices/host/sysfs.ts'
 import { startWithDevices, TREE } from './app.ts'
 import { makeHost } from './fixture.ts'
 
@@ -126,4 +130,15 @@ t.test('odd trees: what is half there is left out, and never safe', async (t) =>
   t.match(await call('POST', '/devices', { pci_address: '03:00.0' }), { status: 201, body: { type: 'pci' } })
   await host.pull('0000:03:00.0')
   t.match((await call('GET', '/devices/pci-0000-03-00-0')).body, { iommu_group: 3, bound_to_vfio: false }, 'what is gone stays registered')
+})
+
+t.test('what is written to a file of the kernel is one write to what is there, and its error has the system\'s code', async (t) => {
+  const folder = t.testdir({ sys: { file: 'longer than what is written' } })
+  await symlink('/dev/full', join(folder, 'sys/full'))
+  const sysfs = createSysfs(join(folder, 'sys'), createHostCommands())
+  await sysfs.write('file', '0000:01:00.0\n')
+  t.equal(await readFile(join(folder, 'sys/file'), 'utf8'), '0000:01:00.0\nhat is written')
+  await t.rejects(sysfs.write('missing', '1'), { code: 'ENOENT', message: 'missing: No such file or directory' })
+  t.same(await sysfs.list(''), ['file', 'full'], 'nothing is made')
+  await t.rejects(sysfs.write('full', '1'), { code: 'ENOSPC' })
 })

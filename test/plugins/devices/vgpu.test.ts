@@ -1,5 +1,6 @@
 // Shares of GPUs: which one is chosen, how long it lives, and what is known of them.
 import t from 'tap'
+import { until } from '../instances/crash.ts'
 import { startWithDevices } from './app.ts'
 import type { FakeDevice } from './fixture.ts'
 
@@ -42,6 +43,27 @@ t.test('profiles are known by each of their names; when none is left, nothing st
   t.match(await post('odd'), { status: 409, body: { code: 'insufficient_resources' } })
   t.equal((await app.devices.mdevs()).length, 2)
   t.equal(JSON.parse((await app.call('GET', '/instances')).text).length, 2)
+})
+
+t.test('a GPU that never gives its share fails the create, and a share that it gives later goes with the next start', async (t) => {
+  const before = await startWithDevices(t, GPUS)
+  const { dataDir, devices, host } = before
+  await before.app.stop()
+  devices.writeTimeoutMs = 300
+  const app = await startWithDevices(t, devices, { dataDir, host })
+  let answer = (): void => {}
+  const asked = new Promise<void>((resolve) => { answer = resolve })
+  devices.onWrite = async (path) => { if (path.endsWith('/create')) await asked }
+  t.match(await app.call('POST', '/instances', { name: 'web', image: 'test', gpu: { profile: 'A40-2Q' } }), { status: 409, body: { code: 'device_bind_failed', message: /^PCI device 0000:82:00\.4 could not give a share of itself: .*not come back/ } })
+  t.equal((await app.call('GET', '/instances/web')).status, 404)
+  answer()
+  await until(async () => (await devices.mdevs()).length === 1)
+  devices.onWrite = undefined
+  devices.writeTimeoutMs = 30_000
+  await app.app.stop()
+  const after = await startWithDevices(t, devices, { dataDir, host })
+  t.same(await devices.mdevs(), [])
+  await after.make('web', { gpu: { profile: 'A40-2Q' } })
 })
 
 t.test('a fork of a stopped instance has a share of its own', async (t) => {
