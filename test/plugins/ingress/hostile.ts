@@ -20,7 +20,8 @@ async function raw (stage: Stage, words: string): Promise<string> {
 async function rawFrom (stage: Stage, localAddress: string, words: string): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port: stage.http, localAddress })
   socket.on('error', () => {})
-  socket.write(words)
+  // Each character is a byte.
+  socket.write(words, 'latin1')
   return await text(socket)
 }
 
@@ -36,9 +37,13 @@ export async function hostile (t: Test, stage: Stage, guest: Machine, ca: string
     t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: unknown.test\r\nX-Berth-Host: web.test\r\nX-Forwarded-Host: web.test\r\n${close}\r\n`), /^HTTP\/1.1 404 /)
   })
   await t.test('a path that can be read in two ways leads around no rule', async (t) => {
-    for (const path of ['/x/../other', '/%2e%2e/other', '//other', '/other%2f..%2f', '/x/..;/other', '/./other', '/%5cother', '/other%00']) {
+    for (const path of ['/x/../other', '/%2e%2e/other', '//other', '/other%2f..%2f', '/x/..;/other', '/./other', '/%5cother', '/other%00', '/other#x', '/other#/y', '/#/../other', '/other\u00a0x', '/other\tx', '/other x', '\\other', '/other\0']) {
       t.match(await raw(stage, `GET ${path} HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /, path)
     }
+    for (const target of ['http://web.test/other#x', 'http://web.test#/../other', 'http://web.test/#/other', 'http://web.test?/other', '?/other', '#/other', 'other', '*']) {
+      t.match(await raw(stage, `GET ${target} HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /, target)
+    }
+    for (const target of ['http://web.test/other', 'http://web.test/other?#x', '/other?/../x']) t.match(await raw(stage, `GET ${target} HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /"name":"other"/, target)
     t.match(await raw(stage, `GET /%6fther HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /"name":"other"/)
     t.match(await raw(stage, `GET /a%0d%0aX-Berth-Host:%20locked.test HTTP/1.1\r\nHost: plain.test\r\n${close}\r\n`), /"name":"web"/)
   })

@@ -1,5 +1,6 @@
 // What rules may say, and which of them a request falls under.
 import t from 'tap'
+import { decide } from '../../../plugins/ingress/decide/decide.ts'
 import { askedPath, isAmbiguous } from '../../../plugins/ingress/decide/path.ts'
 import { openHostsMap, subjectsOf } from '../../../plugins/ingress/certificates/names.ts'
 import { checkRules, claimsOf } from '../../../plugins/ingress/rules/check.ts'
@@ -86,8 +87,21 @@ t.test('tens of thousands of open hosts hold up neither a change of rules nor a 
 t.test('a path is plain only when every program reads it the same way', async (t) => {
   for (const plain of ['/', '/a', '/a/', '/a/b.c/~d_e-f', '/a?b=/../']) t.match(askedPath(plain), { plain: true }, plain)
   for (const other of ['//', '/.', '/..', '/a/../b', '/a%2fb', '/a;b', '/a\\b', '/%zz', '', '*', '/a//b']) t.ok(isAmbiguous(askedPath(other)), other)
-  t.notOk(isAmbiguous(askedPath('/caf%C3%A9/%61')))
+  for (const other of ['/#', '/a#b', '/a#/b', '/#/../a', '/a\u00a0b', '/a\u0085b', '/caf\u00c3\u00a9', '/a b']) t.ok(isAmbiguous(askedPath(other)), JSON.stringify(other))
+  for (const own of ['/caf%C3%A9/%61', '/a%23b', '/a%20b', '/a%3Fb', '/%61?b#c', '/a?\u00a0']) t.notOk(isAmbiguous(askedPath(own)), own)
   t.equal(askedPath('/%61pi').path, '/api')
+})
+
+t.test('a path that a program reads up to a fragment, or to what it takes for a space, leads around no rule with a header', async (t) => {
+  const rules = checkRules([rule('a.example.com'), rule('a.example.com', { request_header_auth: { header: 'X-Key', value: 'v'.repeat(32) } }, { path: '/admin' })], PORTS)
+    .map(({ auth, ...each }) => ({ ...each, ...auth === undefined ? {} : { auth: { header: auth.header, sealed: 'sealed' } } }))
+  const sources = { table: new RuleTable([{ id: 'i', name: 'n', createdAt: 0, tags: {}, rules }], 80), targetOf: async () => await Promise.resolve({ instanceId: 'web', ip: '10.0.0.2' }), secretOf: () => 'v'.repeat(32) }
+  const decided = async (uri: string): Promise<unknown> => await decide(sources, { port: 80, host: 'a.example.com', uri, header: () => undefined, client: '192.0.2.1', signal: new AbortController().signal })
+  t.match(await decided('/'), { kind: 'forward' })
+  t.match(await decided('/admin'), { kind: 'refuse', status: 403 })
+  t.match(await decided('/admin?#x'), { kind: 'refuse', status: 403 })
+  for (const uri of ['/admin#x', '/admin#', '/admin#/x', '/admin#?x', '/#/../admin', '/admin\u00a0x', '/admin\u0085x']) t.match(await decided(uri), { kind: 'refuse', status: 400 }, JSON.stringify(uri))
+  t.match(await decided('/admin%23x'), { kind: 'forward' }, 'what is encoded belongs to the name of a path')
 })
 
 t.test('exact hosts under a wildcard keep a certificate of their own', async (t) => {
