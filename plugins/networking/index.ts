@@ -1,9 +1,9 @@
 // The networking plugin: a separate network for guests, in a namespace, with firewall rules that no guest can bypass.
-import { networkInterfaces } from 'node:os'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { ownV4 } from '../../proxy/contract/own-addresses.ts'
 import { manifest } from './manifest.ts'
 import { missingPrivileges } from './privileges.ts'
 import { AddressRepository } from './repository.ts'
@@ -19,7 +19,7 @@ export const plugin = definePlugin({
     const missing = missingPrivileges()
     if (missing !== undefined) throw new SkipPlugin(missing)
     const settings = resolveSettings(config, { dataDir, hostId })
-    const network = new Networking({ settings, commands, processes, hostAddresses, log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
+    const network = new Networking({ settings, commands, processes, hostAddresses: () => ownV4(), log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
     return {
       services: { network },
       async start (signal) {
@@ -41,8 +41,4 @@ async function checkTools ({ commands, log }: { commands: HostCommands, log: Log
     if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
     throw error
   }
-}
-
-function hostAddresses (): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter(({ family }) => family === 'IPv4').map(({ address }) => address).sort()
 }

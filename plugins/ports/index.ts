@@ -1,7 +1,7 @@
 // The plugin "ports": addresses and ports of the host that lead to instances, and wake those that sleep.
-import { networkInterfaces } from 'node:os'
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
+import { ownV4 } from '../../proxy/contract/own-addresses.ts'
 import { createPortsPart } from './instance-part.ts'
 import { endLeftovers } from './leftovers.ts'
 import { manifest, type PortsConfig, type Deps } from './manifest.ts'
@@ -36,12 +36,8 @@ function compose ({ log, database, commands, server: { hostId, dataDir }, journa
   if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
   if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
   const ports: Ports = new Ports({
-    config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses,
+    config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses: () => ownV4(),
     metrics: createPortsMetrics(metrics, () => ports.figures())
   })
   return ports
-}
-
-function hostAddresses (): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter(({ family }) => family === 'IPv4').map(({ address }) => address)
 }

@@ -1,6 +1,6 @@
 // Decides whether an address that a name resolved to may be dialled. It checks every address of a DNS answer, and again the address that was reached.
 import { isIPv4, type BlockList } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { ownAddresses } from './own-addresses.ts'
 import type { ReasonCode } from './reasons.ts'
 import { embeddedV4, holds, isMetadata, isPrivate, rangeList } from './ranges.ts'
 
@@ -46,5 +46,5 @@ function isOneAddress (range: string): boolean {
 }
 
 function isOwn (address: string): boolean {
-  return Object.values(networkInterfaces()).some(addresses => addresses?.some(own => own.address === address))
+  return holds(rangeList(ownAddresses()), address)
 }

@@ -2,6 +2,8 @@
 import t, { type Test } from 'tap'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import { holds, INTERNAL_V4, METADATA_V4, rangeList } from '../../../proxy/contract/ranges.ts'
+import { ownV4 } from '../../../proxy/contract/own-addresses.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createWorld, skipReason, type Changes, type Machine, type World } from './world.ts'
 
 const skip = skipReason()
@@ -58,6 +60,33 @@ t.test('what an operator opens is open, and nothing else: a range, never a metad
   for (const address of ['10.9.9.9', '169.254.169.254', '169.254.170.2', '198.51.100.1']) t.ok(REFUSED.includes(await call(guest, address)), address)
   const other = await setScene(t, { allowPrivate: ['198.51.100.1/32'] })
   t.match(await call(await other.guest('b', 'http_https_only'), '198.51.100.1'), /^host/, 'the host, which is named')
+})
+
+t.test('the host is not open by an address of an interface without a carrier, as an idle bridge of containers is', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  for (const [name, address] of [['idle', '172.17.0.1/16'], ['unplugged', '172.18.0.1/16']] as const) {
+    await world.ip('-n', world.host, 'link', 'add', name, 'type', 'bridge')
+    await world.ip('-n', world.host, 'address', 'add', address, 'dev', name)
+  }
+  // Its only port goes, as with the last container.
+  await world.ip('-n', world.host, 'link', 'add', 'port', 'type', 'veth', 'peer', 'name', 'peer')
+  await world.ip('-n', world.host, 'link', 'set', 'port', 'master', 'idle', 'up')
+  await world.ip('-n', world.host, 'link', 'set', 'idle', 'up')
+  await world.ip('-n', world.host, 'link', 'delete', 'port')
+  const host = await world.agent(world.host)
+  await host.ask({ do: 'listen', protocol: 'tcp', port: PORT, answer: 'host' })
+  for (const address of ['172.17.0.1', '172.18.0.1']) t.match(await host.ask({ do: 'call', protocol: 'tcp', host: address, port: PORT }), /^host/, `${address} answers`)
+  const { pid } = world.child(world.host, ['sleep', 'infinity'])
+  await eventually('the addresses of the host', async () => {
+    world.hostAddresses = ownV4(`/proc/${pid ?? 0}/net`)
+    return world.hostAddresses.includes('198.51.100.1')
+  })
+  const network = await world.open({ uplink: 'auto', allowPrivate: ['172.16.0.0/12'] })
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'none'), address)
+  for (const own of ['172.17.0.1', '172.18.0.1', '198.51.100.1']) t.ok(REFUSED.includes(await call(guest, own)), own)
+  t.match((await network.proxyPlace()).denied, ['10.100.0.0/16', '172.17.0.1', '172.18.0.1', '198.51.100.1'])
 })
 
 t.test('a network that is closed again is closed to connections of before', { skip }, async (t) => {
