@@ -19,7 +19,7 @@ import type { AddressRecord, PortSpec } from './repository.ts'
 import { renderAdmission, renderChange, renderExpulsion, renderOpenings, renderRedirects, renderRuleset, type GuestRules, type Opening } from './ruleset.ts'
 import type { Settings } from './settings.ts'
 import { createTools, type NetworkTools } from './tools.ts'
-import { NEXT_HOP, removeUplink, settleUplink } from './uplink.ts'
+import { NEXT_HOP, removeUplink, settleUplink, uplinkFault } from './uplink.ts'
 
 export interface NetworkOptions {
   readonly settings: Settings
@@ -99,8 +99,7 @@ export class Network {
       await openBridge(this.inside)
       await this.#bridges.settle(links, ports)
       await repairPorts(this.inside, links, ports, { suspended: this.#suspended, bridges: this.#bridges })
-      const device = this.#device = await settleUplink(settings, this.inside, this.#outside)
-      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(device !== undefined)))
+      await this.#settleWayOut()
       this.#isSettled = true
     })
   }
@@ -201,12 +200,16 @@ export class Network {
     return await this.#forwarder.servers()
   }
 
-  /** Checks what changes by itself: the forwarder may end, the host may get another address. */
+  /** Checks what changes by itself: the forwarder may end; the host may get another address, another default route, or lose all of its rules. */
   async tend (): Promise<void> {
     await this.#locks.hold('network', async () => {
       if (!this.#isSettled) return
       await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.revive()))
       if (this.#deniedNow().join() !== this.#denied.join()) await this.#settleRules()
+      const fault = await uplinkFault(this.#options.settings, this.#outside, this.#device)
+      if (fault === undefined) return
+      this.#options.log.warn({ fault }, 'the way out of the guests\' network is not as it was made; it is made again')
+      await this.#settleWayOut()
     })
   }
 
@@ -229,6 +232,11 @@ export class Network {
     // Sockets that systemd holds for a service that does not run: their process lives elsewhere.
     const listening = await this.inside.run('ss', ['--listening', '--numeric', '--no-header', '--tcp', '--udp'])
     return listening.split('\n').some((line) => line !== '' && ![settings.gateway, PROXY_DNS].some((address) => line.includes(` ${address}:53 `)))
+  }
+
+  async #settleWayOut (): Promise<void> {
+    const device = this.#device = await settleUplink(this.#options.settings, this.inside, this.#outside)
+    await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(device !== undefined)))
   }
 
   #forwarders (): Forwarder[] {

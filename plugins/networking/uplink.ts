@@ -3,7 +3,7 @@ import { NetworkUnusable } from './errors.ts'
 import { readLinks, routeDevice, type Link } from './links.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Settings } from './settings.ts'
-import type { NetworkTools } from './tools.ts'
+import { exitedWith, type NetworkTools } from './tools.ts'
 
 // Next hop of the namespace. Nobody has this address: its MAC is set statically.
 export const NEXT_HOP = '169.254.0.1'
@@ -26,6 +26,31 @@ export async function settleUplink (settings: Settings, inside: NetworkTools, ou
   if (!links.has(device)) throw NetworkUnusable(`plugins.networking.config.uplink: the host has no interface ${device}`)
   await connect(settings, inside, outside, links.get(settings.uplink.hostLink), device)
   return device
+}
+
+/**
+ * What is not as `settleUplink` has left it, as somebody else changes the host; undefined when all is well. A default route that is gone is no fault: it may be back in a moment,
+ * and guests lose nothing by what waits for it.
+ * @param device that `settleUplink` returned
+ */
+export async function uplinkFault (settings: Settings, outside: NetworkTools, device: string | undefined): Promise<string | undefined> {
+  const { interface: wanted, hostLink } = settings.uplink
+  if (wanted === 'auto') {
+    const now = await routeDevice(outside, ['default'])
+    if (now !== undefined && now !== device) return `the host's default route leads through ${now} now`
+  }
+  if (device === undefined) return undefined
+  return (await listed(outside, hostLink)).includes('masquerade') ? undefined : `the table ip ${hostLink} of the host's rules was removed`
+}
+
+/** The rules of a table; none when it is not there. */
+async function listed (outside: NetworkTools, table: string): Promise<string> {
+  try {
+    return await outside.run('nft', ['list', 'table', 'ip', table])
+  } catch (error) {
+    if (exitedWith(error, 1) && error.failure.stderr.includes('No such file or directory')) return ''
+    throw error
+  }
 }
 
 /** Undoes what `settleUplink` did to the host. Idempotent. */

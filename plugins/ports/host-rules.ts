@@ -2,7 +2,7 @@
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { HostSide, NetworkService } from '../networking/contract.ts'
-import { endConnections, noteLink } from './leftovers.ts'
+import { areThere, endConnections, noteLink } from './leftovers.ts'
 import { renderNone, renderRules, type Direct } from './rules.ts'
 
 const TIMEOUT_MS = 20_000
@@ -22,6 +22,8 @@ export class HostRules {
   #asked = 0
   #done = 0
   #link: string | undefined
+  /** the interface from which the existing rules lead */
+  #device: string | undefined
   /** whether rules of an earlier server may still be there */
   #hasOld = false
   /** the rules that exist */
@@ -62,6 +64,24 @@ export class HostRules {
     })
   }
 
+  /**
+   * Looks whether the rules that exist are still there, and for the interface that leads out now: a restart of the host's firewall removes all that it does not know. If not,
+   * they are behind. @throws when that could not be found out
+   */
+  async check (): Promise<void> {
+    await this.#locks.hold('rules', async () => {
+      const { hostSide } = this.#options.network
+      if (this.isBehind || this.#ports.length === 0 || hostSide === undefined) return
+      const fault = hostSide.device !== this.#device ? `${hostSide.device} leads out now` : await areThere(this.#options.commands, hostSide.link) ? undefined : 'somebody has removed them'
+      if (fault === undefined) return
+      this.#options.log.warn({ fault }, 'the rules for published ports are not as they were made; they are made again')
+      // They led to guests, whose connections have not ended by that.
+      for (const { ip } of this.#ports) this.#cut.add(ip)
+      this.#ports = []
+      this.#asked++
+    })
+  }
+
   /** At the start: removes or renews what an earlier server has left. @throws when that could not be done: it is behind, then */
   async takeOver (): Promise<void> {
     const { hostLink } = this.#options.network
@@ -78,6 +98,7 @@ export class HostRules {
     // For packets that the host's own loopback sends there, and their answers.
     await this.#run('sysctl', ['--quiet', '--write', `net/ipv4/conf/${side.link}/route_localnet=1`])
     await this.#run('nft', ['-f', '-'], renderRules(side, ports))
+    this.#device = side.device
     await this.#exchange(ports, ports)
   }
 

@@ -40,11 +40,22 @@ export async function endConnections (commands: HostCommands, ip: string): Promi
   }
 }
 
+/** Whether the rules of a link lead anywhere, and have not been removed or emptied by somebody else. */
+export async function areThere (commands: HostCommands, link: string): Promise<boolean> {
+  return (await list(commands, ['chain', 'ip', tableOf(link), 'leading']))?.includes('dnat') === true
+}
+
 async function led (commands: HostCommands, link: string): Promise<ReadonlySet<string>> {
+  const json = await list(commands, ['table', 'ip', tableOf(link)])
+  return json === undefined ? new Set() : addressesIn(json)
+}
+
+/** As JSON; undefined when it is not there. */
+async function list (commands: HostCommands, what: readonly string[]): Promise<string | undefined> {
   try {
-    return addressesIn((await commands.run('nft', ['--json', 'list', 'table', 'ip', tableOf(link)], { timeoutMs: TIMEOUT_MS })).stdout)
+    return (await commands.run('nft', ['--json', 'list', ...what], { timeoutMs: TIMEOUT_MS })).stdout
   } catch (error) {
-    if (error instanceof HostCommandFailed && error.failure.stderr.includes('No such file or directory')) return new Set()
+    if (error instanceof HostCommandFailed && error.failure.stderr.includes('No such file or directory')) return undefined
     throw error
   }
 }

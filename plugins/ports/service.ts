@@ -245,6 +245,7 @@ export class Ports {
     await this.#readAgain().catch((error: unknown) => { this.#options.log.warn({ err: error }, 'the published ports could still not be read') })
     await this.#held.listenAgain()
     for (const id of this.#unset) await this.#trySetInbound(id)
+    await this.#rules.check().catch((error: unknown) => { this.#options.log.warn({ err: error }, 'whether the rules for published ports are there could not be found out') })
     if (this.#rules.isBehind) await this.#applyRules()
   }
 

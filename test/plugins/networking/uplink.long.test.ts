@@ -1,6 +1,7 @@
 // What the plugin does to the host: nothing without a way out, and with one just what the README says, all of which goes again.
 import t, { type Test } from 'tap'
 import { hostLinkOf } from '../../../plugins/networking/names.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { added, documentedLines, hostState, type HostState } from './host-state.ts'
 import { createWorld, skipReason, type World } from './world.ts'
 
@@ -102,4 +103,41 @@ t.test('a namespace that others use stays when the server goes', { skip }, async
   const next = await world.open()
   await next.close(false)
   t.notOk((await world.ip('netns', 'list')).includes(world.namespace))
+})
+
+t.test('a way out that somebody takes away, or that appears or moves later, is there again within seconds', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  await world.ip('-n', world.outside, 'address', 'add', '1.2.3.4/32', 'dev', 'lo')
+  await (await world.agent(world.outside)).ask({ do: 'listen', protocol: 'tcp', port: 80, answer: 'outside' })
+  await world.ip('-n', world.host, 'route', 'delete', 'default')
+  const network = await world.open({ uplink: 'auto' })
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'none'), address)
+  const call = async (): Promise<string> => await guest.ask({ do: 'call', protocol: 'tcp', host: '1.2.3.4', port: 80, timeoutMs: 500 })
+  const served = async (what: string, by: RegExp): Promise<void> => { await eventually(what, async () => by.test(await call()), { limitMs: 60_000 }) }
+  t.equal(await call(), 'ECONNREFUSED')
+  t.equal(network.hostSide, undefined)
+
+  await world.ip('-n', world.host, 'route', 'add', 'default', 'via', '198.51.100.2')
+  await served('a default route that came later', /^outside 198\.51\.100\.1/)
+  t.match(network.hostSide, { device: 'wan' })
+
+  await world.in(world.host, 'nft', 'flush', 'ruleset')
+  await served('rules that were flushed', /^outside 198\.51\.100\.1/)
+
+  await world.ip('-n', world.host, 'link', 'add', 'wan2', 'type', 'veth', 'peer', 'name', 'wan2', 'netns', world.outside)
+  for (const [namespace, own] of [[world.host, '192.0.2.1/24'], [world.outside, '192.0.2.2/24']] as const) {
+    await world.ip('-n', namespace, 'address', 'add', own, 'dev', 'wan2')
+    await world.ip('-n', namespace, 'link', 'set', 'wan2', 'up')
+  }
+  await world.ip('-n', world.host, 'route', 'replace', 'default', 'via', '192.0.2.2')
+  await served('a default route that moved', /^outside 192\.0\.2\.1/)
+  t.match(network.hostSide, { device: 'wan2' })
+  t.match(await world.in(world.host, 'sysctl', 'net/ipv4/conf/wan/forwarding'), / = 0/, 'the interface of before forwards as little as it did')
+
+  await world.ip('-n', world.host, 'route', 'delete', 'default')
+  await world.in(world.host, 'nft', 'flush', 'ruleset')
+  await world.ip('-n', world.host, 'route', 'add', 'default', 'via', '192.0.2.2')
+  await served('a default route that was away for a moment', /^outside 192\.0\.2\.1/)
 })
