@@ -24,6 +24,11 @@ export class HostCommandFailed extends BerthError {
   }
 }
 
+/** Whether a command ran and ended by itself with this exit code. */
+export function exitedWith (error: unknown, exitCode: number): error is HostCommandFailed {
+  return error instanceof HostCommandFailed && error.failure.reason === 'exit' && error.failure.exitCode === exitCode
+}
+
 /** A host command that is not installed, with the Debian package that has it, when that is known. */
 export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string, fromPackage?: string) =>
   `the host has no command ${file}${fromPackage === undefined ? '' : `; install the package ${fromPackage}`}`)

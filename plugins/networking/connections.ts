@@ -1,8 +1,6 @@
 // Ends the remaining connections of a guest, so that none of them reaches another guest, or survives newer rules.
-import { exitedWith, type NetworkTools } from './tools.ts'
-
-/** Each time at least one connection fewer is left, and they end rarely. */
-const ATTEMPTS = 10
+import { forgetConnections } from '../../core/library/conntrack.ts'
+import type { NetworkTools } from './tools.ts'
 
 /** Ends the tracked connections from and to an address, and the sockets of this namespace that are connected to it. */
 export async function endConnections (tools: NetworkTools, ip: string): Promise<void> {
@@ -19,16 +17,5 @@ export async function endConnectionsTo (tools: NetworkTools, ip: string, protoco
 }
 
 async function forget (tools: NetworkTools, filter: readonly string[]): Promise<void> {
-  for (let left = ATTEMPTS; ; left--) {
-    try {
-      await tools.run('conntrack', ['--delete', ...filter])
-      return
-    } catch (error) {
-      if (!exitedWith(error, 1)) throw error
-      // conntrack's exit code when there were no connections
-      if (error.failure.stderr.includes('0 flow entries')) return
-      // conntrack lists the connections and then deletes one after the other, and stops at one that has ended by itself meanwhile.
-      if (left === 1 || !error.failure.stderr.includes('such conntrack doesn\'t exist')) throw error
-    }
-  }
+  await forgetConnections(async (args) => await tools.run('conntrack', args), filter)
 }

@@ -1,5 +1,5 @@
 // The host's network tools, inside the namespace and outside: many changes in one command each.
-import { HostCommandFailed } from '../../core/process/run.ts'
+import { exitedWith } from '../../core/process/errors.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 
 const TIMEOUT_MS = 20_000
@@ -59,9 +59,4 @@ export function createTools (commands: HostCommands, namespace?: { readonly name
     },
     async run (file, args) { return await enter(file, args) }
   }
-}
-
-/** Whether a command ran and ended by itself with this exit code. */
-export function exitedWith (error: unknown, exitCode: number): error is HostCommandFailed {
-  return error instanceof HostCommandFailed && error.failure.reason === 'exit' && error.failure.exitCode === exitCode
 }

@@ -1,9 +1,10 @@
 // The link out of the namespace: a pair of devices, one route and one rule on the host; nothing else of the host is touched. All of it is removed again.
+import { exitedWith } from '../../core/process/errors.ts'
 import { NetworkUnusable } from './errors.ts'
 import { readLinks, routeDevice, type Link } from './links.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Settings } from './settings.ts'
-import { exitedWith, type NetworkTools } from './tools.ts'
+import type { NetworkTools } from './tools.ts'
 
 // Next hop of the namespace. Nobody has this address: its MAC is set statically.
 export const NEXT_HOP = '169.254.0.1'

@@ -3,6 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
+import { forgetConnections } from '../../core/library/conntrack.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { addressesIn, renderNone, tableOf } from './rules.ts'
@@ -32,12 +33,7 @@ export async function endLeftovers ({ dataDir, commands }: Place): Promise<void>
 
 /** Ends the connections that the rules led to a guest. */
 export async function endConnections (commands: HostCommands, ip: string): Promise<void> {
-  try {
-    await commands.run('conntrack', ['--delete', '--reply-src', ip], { timeoutMs: TIMEOUT_MS })
-  } catch (error) {
-    // conntrack's exit code when there were none
-    if (!(error instanceof HostCommandFailed) || error.failure.exitCode !== 1 || !error.failure.stderr.includes('0 flow entries')) throw error
-  }
+  await forgetConnections(async (args) => await commands.run('conntrack', args, { timeoutMs: TIMEOUT_MS }), ['--reply-src', ip])
 }
 
 /** Whether the rules of a link lead anywhere, and have not been removed or emptied by somebody else. */

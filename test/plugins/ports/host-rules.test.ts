@@ -2,6 +2,7 @@
 import t from 'tap'
 import { pino } from 'pino'
 import type { HostCommands } from '../../../core/contracts/services.ts'
+import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { HostRules } from '../../../plugins/ports/host-rules.ts'
 import { endLeftovers } from '../../../plugins/ports/turned-off.ts'
 import type { Direct } from '../../../plugins/ports/rules.ts'
@@ -160,6 +161,27 @@ t.test('rules that could not be changed when it was due are behind, lead nobody 
     wanted = []
     await rules.apply()
   }
+})
+
+t.test('a connection that ends by itself while a port is taken away does not keep the others from being ended, nor the caller from an answer', async (t) => {
+  const GONE = 'conntrack v1.4.7 (conntrack-tools): Operation failed: such conntrack doesn\'t exist'
+  const answers = [GONE, GONE, undefined]
+  let calls = 0
+  const commands: HostCommands = {
+    run: async (file) => {
+      const stderr = file === 'conntrack' ? answers[calls++] : undefined
+      if (stderr !== undefined) throw new HostCommandFailed({ command: 'conntrack', reason: 'exit', exitCode: 1, signal: undefined, stderr }, 'exited with 1')
+      return await Promise.resolve({ stdout: '', stderr: '' })
+    }
+  }
+  let wanted: readonly Direct[] = [{ protocol: 'tcp', address: '0.0.0.0', hostPort: 8080, ip: '10.0.0.2', instancePort: 80 }]
+  const network = { hostLink: 'link0', hostSide: { link: 'link0', device: 'eth0', loopbackAs: '169.254.0.1' } }
+  const rules = new HostRules({ commands, dataDir: t.testdir(), network, log: pino({ level: 'silent' }), wanted: () => wanted })
+  await rules.apply()
+  wanted = []
+  await rules.apply()
+  t.equal(calls, 3)
+  t.notOk(rules.isBehind)
 })
 
 t.test('rules that somebody removes from the host, as a restart of its firewall does, and those for an interface that leads out no more, are behind and made again', { skip: skipReason() }, async (t) => {
