@@ -10,12 +10,14 @@ const CONNECT_MS = 10_000
 const LISTENS_WITHIN_MS = 10_000
 const BETWEEN_TRIES_MS = 50
 const BACKLOG = 1024
+/** Of both sides: one that vanishes without a word would hold its connection, its lease and its place for ever. The kernel asks after this long of silence. */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
 /** @throws the system's error for the place, such as EADDRINUSE */
 export async function listenTcp (address: string, port: number, target: Target): Promise<Listener> {
   const open = new Set<AbortController>()
   // Nothing is read before the guest is connected: the kernel buffers a little, and the client waits.
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, ...KEEP_ALIVE }, (client) => {
     const life = new AbortController()
     open.add(life)
     serve(client, target, life).catch((error: unknown) => { target.refused(error) }).finally(() => {
@@ -47,12 +49,15 @@ async function serve (client: Socket, target: Target, life: AbortController): Pr
   }
   const lease = target.lease()
   // A client that leaves ends its wait. Unread bytes may precede its end, so only a reset is noticed meanwhile.
-  client.on('error', () => { life.abort() })
-  client.on('close', () => { life.abort() })
-  life.signal.addEventListener('abort', () => { client.destroy() }, { once: true })
+  const gone = (): void => { life.abort() }
+  client.on('error', gone)
+  client.on('close', gone)
+  life.signal.addEventListener('abort', () => { client.resetAndDestroy() }, { once: true })
   try {
     const { ip, woken } = await target.awake(life.signal, address)
     const guest = await reach(ip, target, woken, life.signal)
+    // From now on a client that is closed has heard all and said all, and what it has said may still be on its way to the guest.
+    client.off('close', gone)
     await relay(client, guest, life.signal)
   } catch (error) {
     if (life.signal.aborted) return
@@ -78,7 +83,7 @@ async function reach (ip: string, target: Target, woken: boolean, signal: AbortS
 
 async function connected (host: string, target: Target, signal: AbortSignal): Promise<Socket> {
   const localAddress = target.localAddress()
-  const socket = connect({ host, port: target.port, allowHalfOpen: true, ...localAddress === undefined ? {} : { localAddress } })
+  const socket = connect({ host, port: target.port, allowHalfOpen: true, ...KEEP_ALIVE, ...localAddress === undefined ? {} : { localAddress } })
   const late = withDeadline(CONNECT_MS)
   try {
     await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) })
@@ -90,7 +95,7 @@ async function connected (host: string, target: Target, signal: AbortSignal): Pr
   }
 }
 
-/** Relays both directions, each until its own end; a reset of one side resets the other. */
+/** Relays both directions, each until its own end; a reset of one side, and a cut, reset the other: an end would say that all has been said. */
 async function relay (client: Socket, guest: Socket, signal: AbortSignal): Promise<void> {
   client.setNoDelay(true)
   guest.setNoDelay(true)
@@ -106,15 +111,13 @@ async function relay (client: Socket, guest: Socket, signal: AbortSignal): Promi
     }
     client.on('error', broken(guest))
     guest.on('error', broken(client))
-    signal.addEventListener('abort', () => {
-      guest.destroy()
-      client.destroy()
+    const cut = (): void => {
+      guest.resetAndDestroy()
+      client.resetAndDestroy()
       resolve()
-    }, { once: true })
-    if (signal.aborted) {
-      guest.destroy()
-      return resolve()
     }
+    signal.addEventListener('abort', cut, { once: true })
+    if (signal.aborted) return cut()
     client.once('close', done('client'))
     guest.once('close', done('guest'))
     client.pipe(guest)

@@ -1,8 +1,10 @@
 // Published ports on a scripted host: what is refused, who is woken, what is relayed, and what a restart of the server leaves.
+import { execFile } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import t from 'tap'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { crashAt } from '../instances/crash.ts'
 import { ask, program, startPorts, udpProgram } from './app.ts'
@@ -78,11 +80,64 @@ t.test('connections that are relayed keep the instance awake, and end with its V
   socket.on('error', () => {})
   socket.write('hello')
   t.equal(String((await once(socket, 'data'))[0]), 'HELLO')
-  const closed = once(socket, 'close')
+  const closed = new Promise<void>((resolve) => { socket.once('close', () => { resolve() }) })
   t.match(await call('POST', '/instances/web/standby'), { status: 200 }, 'what is asked for by hand is done all the same')
   await closed
   t.ok(app)
   t.ok(id)
+})
+
+/** A guest's program that does nothing by itself: its port, and its next socket. */
+async function silent (t: Test, ip: string): Promise<{ readonly port: number, readonly next: () => Promise<Socket> }> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true })
+  server.listen(0, ip)
+  await once(server, 'listening')
+  t.teardown(() => { server.close() })
+  return { port: (server.address() as AddressInfo).port, next: async () => (await once(server, 'connection') as [Socket])[0] }
+}
+
+t.test('a relayed connection that one side breaks off, or that ends with the VM, is broken off for the other, and not ended as if all had been said', async (t) => {
+  const { call, makeGuest } = await startPorts(t)
+  const { ip } = await makeGuest('web')
+  const { port, next } = await silent(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port })).body)
+  const pair = async (): Promise<{ client: Socket, guest: Socket, seen: Record<'client' | 'guest', Promise<string>> }> => {
+    const arrives = next()
+    const client = connect({ host: '127.0.0.1', port: hostPort, allowHalfOpen: true })
+    client.write('the first part')
+    const guest = await arrives
+    t.teardown(() => { for (const socket of [client, guest]) socket.destroy() })
+    const ending = async (socket: Socket): Promise<string> => await new Promise((resolve) => { socket.once('end', () => { resolve('end') }).on('error', ({ message }) => { resolve(message) }) })
+    const seen = { client: ending(client), guest: ending(guest) }
+    for (const socket of [client, guest]) socket.resume()
+    await once(guest, 'data')
+    return { client, guest, seen }
+  }
+  const first = await pair()
+  first.client.resetAndDestroy()
+  t.equal(await first.seen.guest, 'read ECONNRESET', 'the client is gone')
+  const second = await pair()
+  second.guest.resetAndDestroy()
+  t.equal(await second.seen.client, 'read ECONNRESET', 'the program is gone')
+  const third = await pair()
+  t.match(await call('POST', '/instances/web/standby'), { status: 200 })
+  t.equal(await third.seen.client, 'read ECONNRESET', 'the VM is gone')
+  t.equal(await third.seen.guest, 'read ECONNRESET')
+})
+
+t.test('a client that vanishes without a word, and a guest that does, are found out by the kernel', async (t) => {
+  const { call, makeGuest } = await startPorts(t)
+  const { ip } = await makeGuest('web')
+  const { port } = await program(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port })).body)
+  const client = connect({ host: '127.0.0.1', port: hostPort })
+  t.teardown(() => { client.destroy() })
+  client.write('hello')
+  await once(client, 'data')
+  for (const [what, filter] of [['of the client', ['sport', '=', `:${hostPort}`]], ['of the guest', ['dst', ip, 'dport', '=', `:${port}`]]] as const) {
+    const { stdout } = await promisify(execFile)('ss', ['--no-header', '--tcp', '--numeric', '--options', 'state', 'established', ...filter])
+    t.match(stdout, /timer:\(keepalive,/, what)
+  }
 })
 
 t.test('what is asked for at the create is published before the instance runs, and is gone with it; a fork has none of it', async (t) => {
