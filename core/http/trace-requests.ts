@@ -1,5 +1,6 @@
 // The trace of a request. It begins once the key is known, so that nobody without a key can start a trace, or continue one with a `traceparent`.
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import { whenClosed } from './client-gone.ts'
 import type { RouteConfig } from './route-config.ts'
 import { exitEnded, withSpan, type Span } from '../tracing/span.ts'
 import type { SpanShape, Tracing } from '../tracing/tracing.ts'
@@ -39,6 +40,8 @@ export function traceRequests (tracing: Tracing): RequestTraces {
     if (span === undefined) return undefined
     request.span = span
     reply.header('x-trace-id', span.traceId)
+    // Of a request whose client leaves, and of a WebSocket, no `onResponse` comes.
+    whenClosed(request, reply, () => { close(span, reply) })
     return span
   }
   return {
@@ -67,13 +70,21 @@ export function traceRequests (tracing: Tracing): RequestTraces {
         const endMs = Date.now()
         tracing.maker?.single(shapes.of(oneSpanOf, request, reply), { startMs: endMs - reply.elapsedTime, endMs, parent: parentOf(request), value: request.id })
       } else if (span !== null) {
-        span.set({ 'http.response.status_code': reply.statusCode })
-        if (reply.statusCode >= 500) span.fail(undefined)
-        span.end()
-        exitEnded()
+        close(span, reply)
       }
     }
   }
+}
+
+function close (span: Span, { raw, statusCode }: FastifyReply): void {
+  if (span.ended) return
+  // A client that left may have had none, and a WebSocket has none here.
+  if (raw.headersSent) {
+    span.set({ 'http.response.status_code': statusCode })
+    if (statusCode >= 500) span.fail(undefined)
+  }
+  span.end()
+  exitEnded()
 }
 
 function parentOf ({ raw: { headers: { traceparent } } }: FastifyRequest): string | undefined {

@@ -36,14 +36,12 @@ function enter<T> (span: Span, work: () => T): T {
   return current.run(span, work)
 }
 
-/** Lets go of the contexts once each span that code was run in has ended: while there are any, every promise and every socket of the process costs more. */
+/** Lets go of the spans that have ended, and of the contexts once each span that code was run in has: while there are any, every promise and every socket of the process costs more. */
 export function exitEnded (): void {
   if (entered.size === 0) return
-  for (const span of entered) {
-    if (!span.ended) return
-    entered.delete(span)
-  }
-  current.disable()
+  // All of them: one may last as long as a terminal is open, and others end behind it.
+  for (const span of entered) if (span.ended) entered.delete(span)
+  if (entered.size === 0) current.disable()
 }
 
 /** The span that the running code belongs to; undefined outside of any, and in code that runs after its span has ended, such as a timer. */

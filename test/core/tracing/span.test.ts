@@ -43,5 +43,21 @@ t.test('contexts stay while one span of several has not ended, and a later span 
   exitEnded()
   await late
   t.equal(seen.at(-1), undefined)
-  t.equal(await withSpan(newSpan('third'), async () => await sleep(1).then(() => currentSpan()?.traceId)), 'third')
+  const third = newSpan('third')
+  t.equal(await withSpan(third, async () => await sleep(1).then(() => currentSpan()?.traceId)), 'third')
+  third.end()
+})
+
+t.test('a span that does not end holds none of those that ended after it', async (t) => {
+  const look = async (): Promise<string | undefined> => await sleep(20).then(() => currentSpan()?.traceId)
+  const long = newSpan('long')
+  const lasting = withSpan(long, look)
+  let reads = 0
+  for (let n = 0; n < 100; n++) withSpan(Object.defineProperty(newSpan('short'), 'ended', { get: () => { reads++; return true } }), () => {})
+  exitEnded()
+  reads = 0
+  t.equal(await lasting, 'long', 'its own context stays')
+  long.end()
+  exitEnded()
+  t.equal(reads, 0, 'they were let go of before')
 })

@@ -1,5 +1,7 @@
 // A kernel with the tracing plugin and a plugin that does what others do: jobs, host commands, errors.
 import type { LightMyRequestResponse } from 'fastify'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { Type } from 'typebox'
 import { InvalidRequest } from '../../../core/errors/common.ts'
@@ -42,6 +44,12 @@ const worker = definePlugin({
       })
       http.get('/wrong', { config: { scope: 'key:read' } }, async () => { throw InvalidRequest('it is wrong') })
       http.get('/broken', { config: { scope: 'key:read' } }, async () => await commands.run('/bin/sh', ['-c', 'echo hunter2 >&2; exit 3']))
+      http.get('/held', { config: { scope: 'key:read' } }, async () => {
+        log.info('held')
+        return await new Promise(() => {})
+      })
+      http.get('/stream', { config: { scope: 'key:read', produces: 'text/event-stream' } }, async (_request, reply) => reply.header('content-type', 'text/event-stream').send(Readable.from(endless())))
+      http.get('/socket', { config: { scope: 'key:read' }, websocket: true }, (socket) => { socket.send('here') })
       http.get('/later', { config: { scope: 'key:read' } }, async () => {
         // What goes on after the answer is no part of it.
         setTimeout(() => { void traced('too late', {}, async () => {}) }, 50)
@@ -50,6 +58,10 @@ const worker = definePlugin({
     }
   })
 })
+
+async function * endless (): AsyncGenerator<string> {
+  for (;; await sleep(20)) yield ':\n\n'
+}
 
 export interface TracedApp extends BareApp {
   /** A request with the admin key. */

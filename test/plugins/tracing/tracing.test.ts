@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { chmod, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { eventually } from '../../helpers/eventually.ts'
 import { startCollector, type Collector, type ReceivedSpan } from '../../helpers/otlp.ts'
-import { bareApp } from '../../core/bare-app.ts'
+import { authorization, bareApp } from '../../core/bare-app.ts'
 import { tracedApp } from './app.ts'
 
 async function spanNamed (collector: Collector, name: string): Promise<ReceivedSpan> {
@@ -124,6 +127,36 @@ t.test('what goes on after the answer adds nothing to its trace', async (t) => {
   await send('GET', '/quick')
   await spanNamed(collector, 'GET /quick')
   t.same(collector.spans().map(({ name }) => name), ['GET /later', 'GET /quick'])
+})
+
+t.test('the span of a request ends with its connection: one whose client hangs up, a stream that its client leaves, a WebSocket', async (t) => {
+  const collector = await startCollector(t)
+  const { app, lines } = await tracedApp(t, { endpoint: collector.endpoint })
+  const url = app.address()
+  const leaving = new AbortController()
+  const held = fetch(`${url}/held`, { headers: authorization, signal: leaving.signal }).catch(() => 'left')
+  const stream = await fetch(`${url}/stream`, { headers: authorization, signal: leaving.signal })
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/socket`, { headers: authorization })
+  await once(socket, 'message')
+  await eventually('the request', () => lines.some(({ msg }) => msg === 'held'))
+  t.same(collector.spans(), [], 'none of them has ended')
+  leaving.abort()
+  socket.close()
+  t.equal(await held, 'left')
+  t.match((await spanNamed(collector, 'GET /held')).attributes, { 'http.response.status_code': undefined, 'http.route': '/held' }, 'it had no answer')
+  t.match(await spanNamed(collector, 'GET /stream'), { trace: stream.headers.get('x-trace-id'), attributes: { 'http.response.status_code': '200' } })
+  await spanNamed(collector, 'GET /socket')
+})
+
+t.test('so does the span of a request that waits for the answer to the one before it on its connection', async (t) => {
+  const collector = await startCollector(t)
+  const { app, lines } = await tracedApp(t, { endpoint: collector.endpoint })
+  const socket = connect(Number(new URL(app.address()).port), '127.0.0.1')
+  const head = ` HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization.authorization}\r\n\r\n`
+  socket.write(`GET /held${head}GET /quick${head}`)
+  await eventually('the request', () => lines.some(({ msg }) => msg === 'held'))
+  socket.destroy()
+  await Promise.all([spanNamed(collector, 'GET /held'), spanNamed(collector, 'GET /quick')])
 })
 
 t.test('of a share of 0 nothing is taken, and the answer has no trace', async (t) => {
