@@ -73,15 +73,19 @@ export class Sessions {
     return undefined
   }
 
-  /** The session's key in its current state. When the key has ended, so does the session. */
-  async principalOf ({ id, keyId }: Session): Promise<ApiKeyPrincipal | undefined> {
-    const principal = await this.#options.apiKeys.current(keyId)
-    if (principal === undefined) this.end(id)
-    return principal
+  /** The session's key in its current state; undefined when the session has ended, also while the key was looked up. When the key has ended, so does the session. */
+  async principalOf (session: Session): Promise<ApiKeyPrincipal | undefined> {
+    const principal = await this.#options.apiKeys.current(session.keyId)
+    if (principal === undefined) this.end(session.id)
+    return this.byId(session.id) === session ? principal : undefined
   }
 
-  /** Calls `close` when the session ends; returns a function that cancels this. */
+  /** Calls `close` when the session ends, at once if it has; returns a function that cancels this. */
   whenEnded (session: Session, close: () => void): () => void {
+    if (this.byId(session.id) !== session) {
+      close()
+      return () => {}
+    }
     let timer: NodeJS.Timeout | undefined
     const look = (): void => {
       const left = session.endsAt - this.#options.elapsed()

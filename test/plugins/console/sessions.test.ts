@@ -1,9 +1,12 @@
 // Sessions of the console: who gets one, what it may do, and when it ends, against a real server.
 import { once } from 'node:events'
 import { mock } from 'node:test'
+import fastify from 'fastify'
 import t from 'tap'
 import { WebSocket } from 'ws'
+import { deferred } from '../../../core/jobs/deferred.ts'
 import { Attempts } from '../../../plugins/console/sessions/attempts.ts'
+import { sessionAuthenticator } from '../../../plugins/console/sessions/authenticator.ts'
 import { Sessions } from '../../../plugins/console/sessions/sessions.ts'
 import { Tickets } from '../../../plugins/console/sessions/tickets.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
@@ -158,6 +161,31 @@ await t.test('sessions expire, by a clock that nobody sets, and one key has only
   t.notOk(sessions.find('x'.repeat(5000)))
   sessions.endAll()
   t.equal(sessions.size, 0)
+})
+
+await t.test('a request whose session ends while its key is looked up is refused, and nothing opens with it any more', async (t) => {
+  const principal = { id: 'k', name: 'k', scopes: ['*'] }
+  const [looking, found] = [deferred(), deferred()]
+  const current = async () => {
+    looking.resolve()
+    await found.promise
+    return principal
+  }
+  const sessions = new Sessions({ apiKeys: { current, whenEnded: () => () => {} }, lifetimeMs: DAY_MS, maxPerKey: 2 })
+  const { secret, session } = sessions.begin(principal)
+  const authenticate = sessionAuthenticator(sessions, new Tickets())
+  const app = fastify()
+  t.teardown(async () => { await app.close() })
+  app.get('/stream', { config: { scope: null, produces: 'text/event-stream' }, onRequest: async (request, reply) => { await authenticate(request, reply) } }, () => 'here')
+  const answer = app.inject({ url: '/stream', headers: { cookie: `berth_session=${secret}`, 'x-berth-console': '1', 'sec-fetch-site': 'same-origin' } })
+  await looking.promise
+  sessions.end(session.id)
+  found.resolve()
+  t.match((await answer).json(), { message: /session has ended/ })
+  let isOpen = true
+  sessions.whenEnded(session, () => { isOpen = false })
+  t.notOk(isOpen, 'what begins with a session that has ended is closed at once')
+  t.equal(session.open.size, 0)
 })
 
 await t.test('what is open with a session ends with it, also when it lasts longer than a timer can', async (t) => {
