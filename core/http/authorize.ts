@@ -4,6 +4,7 @@ import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { hashOfHeader } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
+import { whenClosed } from './client-gone.ts'
 import { connectionOf } from './connection.ts'
 import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
@@ -26,10 +27,7 @@ export function requireScope (instance: FastifyInstance, route: RouteOptions): v
 /** Ends a streaming answer when its key ends. */
 function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal): void {
   const { socket } = request.raw
-  const release = apiKeys.whenEnded(principal, () => { socket.destroy() })
-  // A connection that has become a WebSocket no longer belongs to its answer.
-  if (asksForWebsocket(request.raw)) socket.once('close', release)
-  else reply.raw.once('close', release)
+  whenClosed(request, reply, apiKeys.whenEnded(principal, () => { socket.destroy() }))
 }
 
 /** The `onRequest` hook. It stays synchronous for a key that was used lately, which is nearly always the case. */

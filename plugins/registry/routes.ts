@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
+import { whenClosed } from '../../core/http/client-gone.ts'
 import { askForLogin, sendError } from './answers.ts'
 import type { Login } from './login.ts'
 import type { Relay } from './relay.ts'
@@ -60,7 +61,7 @@ export function registryRoutes ({ login, relay, host, listening }: RegistryRoute
         if (refused !== undefined) return refused
         admitted.set(request.raw, principal)
         // A layer takes minutes: a running request ends with its key.
-        reply.raw.once('close', login.whenEnded(principal, () => { request.raw.socket.destroy() }))
+        whenClosed(request, reply, login.whenEnded(principal, () => { request.raw.socket.destroy() }))
         return undefined
       },
       handler: async (request, reply) => {

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../../../core/auth/authenticators.ts'
 import type { ApiKeyPrincipal } from '../../../core/contracts/services.ts'
+import { whenClosed } from '../../../core/http/client-gone.ts'
 import { asksForWebsocket } from '../../../core/http/upgrade.ts'
 import { ForeignRequest, SessionEnded } from '../errors.ts'
 import { sessionSecret } from './cookie.ts'
@@ -39,10 +40,7 @@ function redeem (tickets: Tickets, request: FastifyRequest, { id }: Session): vo
 
 /** As core ends an unlimited answer together with its key. */
 function endWithSession (sessions: Sessions, session: Session, request: FastifyRequest, reply: FastifyReply): void {
-  const isSocket = asksForWebsocket(request.raw)
-  if (!isSocket && request.routeOptions.config.produces === undefined) return
+  if (!asksForWebsocket(request.raw) && request.routeOptions.config.produces === undefined) return
   const { socket } = request.raw
-  const release = sessions.whenEnded(session, () => { socket.destroy() })
-  if (isSocket) socket.once('close', release)
-  else reply.raw.once('close', release)
+  whenClosed(request, reply, sessions.whenEnded(session, () => { socket.destroy() }))
 }

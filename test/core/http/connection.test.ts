@@ -1,6 +1,7 @@
 // What the server remembers of a connection never stands for what a later request on it says.
 import { connect } from 'node:net'
 import t from 'tap'
+import { deferred } from '../../../core/jobs/deferred.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
@@ -43,4 +44,34 @@ t.test('an Upgrade that Connection does not name was not meant for this server, 
     app.get('/echo', { websocket: true, config: { scope: null } }, () => undefined)
   })
   t.same(await statusesOf(await listen(), ['GET /thing HTTP/1.1\r\nupgrade: websocket', 'GET /echo HTTP/1.1\r\nupgrade: websocket', 'GET /thing HTTP/1.1']), ['200', '400', '200'])
+})
+
+t.test('a connection that closes while its key is looked up leaves nothing that waits for the end of that key', async (t) => {
+  const { app, keys, key, listen } = await startTestHttp(t, (app) => { app.get('/stream', { config: { scope: 'instance:read', produces: 'text/event-stream' } }, () => 'here') })
+  const { verifyHash, whenEnded } = keys
+  const [looking, found] = [deferred(), deferred()]
+  let [waited, released] = [0, 0]
+  Object.assign(keys, {
+    async verifyHash (hash: string) {
+      looking.resolve()
+      await found.promise
+      return await verifyHash(hash)
+    },
+    whenEnded (...given: Parameters<typeof whenEnded>) {
+      const release = whenEnded(...given)
+      waited++
+      return () => {
+        released++
+        release()
+      }
+    }
+  })
+  const client = connect(Number(new URL(await listen()).port), '127.0.0.1')
+  client.write(`GET /stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`)
+  await looking.promise
+  client.destroy()
+  await eventually('the end of the connection', async () => await new Promise<boolean>((resolve) => { app.server.getConnections((_error, count) => { resolve(count === 0) }) }))
+  found.resolve()
+  await eventually('the admission', () => waited === 1)
+  t.equal(released, 1)
 })
