@@ -12,6 +12,8 @@ export const EventsExpired = Object.assign((after: string, oldest: number, newes
     ]
   }), EXPIRED)
 
-export const TooManyStreams = defineError('too_many_streams', 'rate-limited', (most: number) => `${most} streams of events are open, and no more are allowed (plugins.events.config.maxStreams)`)
+/** The same for one key, or for all streams. */
+export const TooManyStreams = defineError('too_many_streams', 'rate-limited', (whose: string, most: number) =>
+  `${whose} has ${most} streams of events open, and may have no more (plugins.events.config.maxStreams, of which one key may have a quarter)`)
 
 export const UnknownResource = defineError('invalid_request', 'invalid', (resource: string, known: readonly string[]) => `resource: ${resource} has no events; there are ${known.join(', ')}`)

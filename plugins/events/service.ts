@@ -1,5 +1,6 @@
 // The functions of the routes.
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../../core/contracts/services.ts'
+import { OpenStreams } from '../../core/http/open-streams.ts'
 import { TooManyStreams } from './errors.ts'
 import { timeOf } from './journal/event.ts'
 import type { EventJournal } from './journal/journal.ts'
@@ -22,6 +23,8 @@ export interface StreamRequest {
   readonly filter: EventFilter
   /** the id after which it begins; absent: with the next event */
   readonly after: string | undefined
+  /** the key whose share of the streams this one is of */
+  readonly owner: ApiKeyPrincipal
   /** the caller as of now; `undefined` once the key has ended */
   readonly principal: () => Promise<ApiKeyPrincipal | undefined>
   readonly signal: AbortSignal
@@ -29,11 +32,12 @@ export interface StreamRequest {
 
 export class Events {
   readonly #parts: EventsParts
-  #streams = 0
+  readonly #streams: OpenStreams
   #endRetention: (() => Promise<void>) | undefined
 
   constructor (parts: EventsParts) {
     this.#parts = parts
+    this.#streams = new OpenStreams(parts.maxStreams, TooManyStreams)
   }
 
   get journal (): EventJournal { return this.#parts.journal }
@@ -50,32 +54,22 @@ export class Events {
   }
 
   openStreams (): number {
-    return this.#streams
+    return this.#streams.count
   }
 
   /** @throws events_expired, invalid_request, too_many_streams */
-  async stream ({ filter: query, after, principal, signal }: StreamRequest): Promise<AsyncGenerator<string, void, void>> {
-    const { journal, apiKeys, bounds, heartbeatMs, maxStreams } = this.#parts
+  async stream ({ filter: query, after, owner, principal, signal }: StreamRequest): Promise<AsyncGenerator<string, void, void>> {
+    const { journal, apiKeys, bounds, heartbeatMs } = this.#parts
     const filter = filterOf(query)
     this.checkFilter(filter)
-    if (this.#streams >= maxStreams) throw TooManyStreams(maxStreams)
-    // Before the first read of the journal: other streams may begin meanwhile.
-    this.#streams++
-    try {
+    return await this.#streams.begin(owner, signal, async () => {
       const from = after === undefined ? (await journal.window()).newest : await journal.resume(after)
       const wants = async (): ReturnType<Parameters<typeof eventsOf>[0]['wants']> => {
         const caller = await principal()
         return caller === undefined ? undefined : wantsOf(filter, (scope) => apiKeys.allows(caller, scope))
       }
-      const left = (): void => { this.#streams-- }
-      // The connection may end before anything of the stream was read.
-      if (signal.aborted) left()
-      else signal.addEventListener('abort', left, { once: true })
       return eventsOf({ journal, from, ...bounds, heartbeatMs, wants, signal })
-    } catch (error) {
-      this.#streams--
-      throw error
-    }
+    })
   }
 
   /** All objects that the caller may see, with the id after which the stream reports their changes. */

@@ -5,7 +5,7 @@ import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const HostConfig = Type.Object({
   checksKept: Duration('10s', 'how long findings are given again before the host is looked at anew'),
-  maxFollowers: Type.Integer({ default: 20, minimum: 1, maximum: 1000, description: 'Streams of the log that may be open at the same time' })
+  maxFollowers: Type.Integer({ default: 20, minimum: 1, maximum: 1000, description: 'Streams of the log that may be open at the same time; one key may have a quarter of them' })
 }, { additionalProperties: false })
 
 export type HostConfig = Static<typeof HostConfig>

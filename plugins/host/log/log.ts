@@ -1,5 +1,7 @@
 // The server's own log, for the routes.
 import { createId } from '@paralleldrive/cuid2'
+import { OpenStreams } from '../../../core/http/open-streams.ts'
+import type { Owner } from '../../../core/jobs/shares.ts'
 import type { RecentLog } from '../../../core/logging/recent.ts'
 import { TooManyFollowers } from '../errors.ts'
 import { follow, type FollowOptions } from './follow.ts'
@@ -7,13 +9,12 @@ import { newestLines, type NewestLines, type Wanted } from './lines.ts'
 
 export class Log {
   readonly #recent: RecentLog
-  readonly #maxFollowers: number
+  readonly #followers: OpenStreams
   readonly #run = createId()
-  #followers = 0
 
   constructor (recent: RecentLog, maxFollowers: number) {
     this.#recent = recent
-    this.#maxFollowers = maxFollowers
+    this.#followers = new OpenStreams(maxFollowers, TooManyFollowers)
   }
 
   newest (wanted: Wanted): NewestLines {
@@ -21,11 +22,7 @@ export class Log {
   }
 
   /** @throws too_many_streams */
-  follow (options: Pick<FollowOptions, 'limit' | 'level' | 'after'>, signal: AbortSignal): AsyncGenerator<string, void, void> {
-    if (this.#followers >= this.#maxFollowers) throw TooManyFollowers(this.#maxFollowers)
-    this.#followers++
-    signal.addEventListener('abort', () => { this.#followers-- }, { once: true })
-    if (signal.aborted) this.#followers--
-    return follow({ ...options, log: this.#recent, run: this.#run, signal })
+  async follow (options: Pick<FollowOptions, 'limit' | 'level' | 'after'>, owner: Owner, signal: AbortSignal): Promise<AsyncGenerator<string, void, void>> {
+    return await this.#followers.begin(owner, signal, async () => follow({ ...options, log: this.#recent, run: this.#run, signal }))
   }
 }

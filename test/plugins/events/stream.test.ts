@@ -107,6 +107,20 @@ t.test('no more streams are opened than allowed', async (t) => {
   await eventually('there is room again', async () => await readEvents(url, ADMIN_KEY, undefined, () => true).catch(() => undefined))
 })
 
+t.test('one key takes a quarter of the streams, and leaves the others to others', async (t) => {
+  const run = await startWithThings(t, { config: { maxStreams: 8 } })
+  const url = `${run.app.address()}/events`
+  const stop = new AbortController()
+  const open = async (key: string): Promise<Response> => await fetch(url, { headers: { authorization: `Bearer ${key}` }, signal: stop.signal })
+  const [greedy, other] = [run.apiKeys.issueEphemeral('greedy', [], 60_000), run.apiKeys.issueEphemeral('other', [], 60_000)]
+  const answers = await Promise.all(Array.from({ length: 8 }, async () => await open(greedy.key)))
+  t.same(answers.map(({ status }) => status).sort(), [200, 200, 429, 429, 429, 429, 429, 429])
+  t.match(await answers.find(({ status }) => status === 429)?.json(), { code: 'too_many_streams', message: /the key "greedy" has 2 .*plugins\.events\.config\.maxStreams/ })
+  for (const key of [other.key, ADMIN_KEY]) t.equal((await open(key)).status, 200)
+  stop.abort()
+  await eventually('there is room again', async () => await readEvents(url, greedy.key, undefined, () => true).catch(() => undefined))
+})
+
 t.test('a stream that waits asks the database for nothing, also after a restart', async (t) => {
   const first = await startWithThings(t)
   await first.things.make('a')

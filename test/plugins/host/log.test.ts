@@ -83,7 +83,7 @@ t.test('a client that reads too slowly is told how many lines it has missed', as
 })
 
 t.test('a key reads the log only with a scope of its own, and so many follow it at most', async (t) => {
-  const { get, keyFor, follow } = await startHost(t, { config: { maxFollowers: 1 } })
+  const { get, keyFor, follow } = await startHost(t, { config: { maxFollowers: 4 } })
   const [looker, reader, nobody] = [await keyFor('host:read'), await keyFor('host-log:read'), await keyFor('resource:read')]
   const statuses = async (key: string): Promise<number[]> => await Promise.all(['/host/processes', '/host/checks', '/host/log'].map(async (path) => (await get(path, key)).status))
   t.same(await statuses(looker), [200, 200, 403])
@@ -92,6 +92,9 @@ t.test('a key reads the log only with a scope of its own, and so many follow it 
   const open = follow('/host/log/stream')
   await open.next()
   t.match(await get('/host/log/stream'), { status: 429, body: { code: 'too_many_streams', message: /plugins\.host\.config\.maxFollowers/ } })
+  const other = follow('/host/log/stream', { authorization: `Bearer ${reader}` })
+  t.notOk((await other.next()).done, 'another key has room: one has a quarter')
+  await other.return(undefined)
   await open.return(undefined)
 })
 
