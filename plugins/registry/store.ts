@@ -13,6 +13,7 @@ import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
+import { withSignals } from '../../core/jobs/deadline.ts'
 import { pause } from '../../core/jobs/pause.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { programEnvironment } from '../../core/process/environment.ts'
@@ -143,7 +144,7 @@ export class Store {
   async #untilWrong (signal: AbortSignal): Promise<string | undefined> {
     const child = this.#child
     const ended = new AbortController()
-    const watching = this.#watch(child, AbortSignal.any([signal, ended.signal]))
+    const watching = withSignals([signal, ended.signal], async (either) => { await this.#watch(child, either) })
     await exited(child, signal)
     ended.abort()
     await watching

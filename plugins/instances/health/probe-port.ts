@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connect as startTls } from 'node:tls'
-import { withDeadline } from '../../../core/jobs/deadline.ts'
+import { within } from '../../../core/jobs/deadline.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { callPort, ECONNREFUSED, EINVAL, OLDER_GUEST } from '../guest/call-port.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
@@ -13,16 +13,17 @@ const MOST_HEAD_BYTES = 16 * 1024
 
 /** Why the probe failed; undefined when it did not. */
 export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-  const over = withDeadline(check.timeoutMs, signal)
-  let connection: Duplex | undefined
-  try {
-    connection = await callPort(link, check.port, address, over)
-    return check.type === 'tcp' ? undefined : unexpected(check, await statusOf(connection, check, over))
-  } catch (error) {
-    return over.aborted ? `no answer within ${check.timeoutMs} ms` : reason(error, check.port)
-  } finally {
-    connection?.destroy()
-  }
+  return await within(check.timeoutMs, [signal], async (over) => {
+    let connection: Duplex | undefined
+    try {
+      connection = await callPort(link, check.port, address, over)
+      return check.type === 'tcp' ? undefined : unexpected(check, await statusOf(connection, check, over))
+    } catch (error) {
+      return over.aborted ? `no answer within ${check.timeoutMs} ms` : reason(error, check.port)
+    } finally {
+      connection?.destroy()
+    }
+  })
 }
 
 async function statusOf (connection: Duplex, { path, port, scheme }: HttpCheck, signal: AbortSignal): Promise<number> {

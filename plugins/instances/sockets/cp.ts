@@ -10,6 +10,7 @@ import type { Context } from '../context.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { pathInfo } from '../api/path-info.ts'
+import { withSignals } from '../../../core/jobs/deadline.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { MessageStream } from './messages.ts'
@@ -109,7 +110,7 @@ class Copy {
       this.#context.metrics.cpBytes('to', message.data.length)
       if (!content.writable || content.write(message.data)) continue
       try {
-        await once(content, 'drain', { signal: AbortSignal.any([settled, this.#messages.closed]) })
+        await withSignals([settled, this.#messages.closed], async (signal) => await once(content, 'drain', { signal }))
       } catch (error) {
         // The guest has given up, or the client has; the result tells which.
         if (content.writable && !settled.aborted && !this.#messages.closed.aborted) throw error

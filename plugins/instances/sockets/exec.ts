@@ -6,6 +6,7 @@ import { createId } from '@paralleldrive/cuid2'
 import type { WebSocket } from 'ws'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
+import { withSignals } from '../../../core/jobs/deadline.ts'
 import { deferred } from '../../../core/jobs/deferred.ts'
 import type { ExecSession, ExecSpec, GuestLink } from '../../guest/contract.ts'
 import { awaitAgent } from '../guest/agent.ts'
@@ -167,7 +168,7 @@ class Exec {
     if (!stdin.writable || stdin.write(data)) return
     // The loop reads no further message meanwhile, which makes the client wait.
     try {
-      await once(stdin, 'drain', { signal: AbortSignal.any([this.#ended.signal, this.#messages.closed]) })
+      await withSignals([this.#ended.signal, this.#messages.closed], async (signal) => await once(stdin, 'drain', { signal }))
     } catch (error) {
       // The command or its standard input has ended: the rest of the input is dropped.
       if (stdin.writable && !this.#ended.signal.aborted && !this.#messages.closed.aborted) throw error

@@ -1,6 +1,6 @@
 // A program that was just started, or was captured before it listened, refuses connections that come too soon. So callers wait for a while until it listens.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withDeadline } from '../../../core/jobs/deadline.ts'
+import { within } from '../../../core/jobs/deadline.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { ECONNREFUSED } from '../guest/call-port.ts'
 import type { Context } from '../context.ts'
@@ -49,7 +49,7 @@ export class Listening {
       const link = await instance.session?.awaitLink(WITHIN_MS, signal)
       if (link === undefined || address === undefined) return
       try {
-        const connection = await link.connect(port, { address, signal: withDeadline(WITHIN_MS, signal) })
+        const connection = await within(WITHIN_MS, [signal], async (over) => await link.connect(port, { address, signal: over }))
         connection.destroy()
         return
       } catch (error) {

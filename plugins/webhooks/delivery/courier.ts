@@ -1,5 +1,6 @@
 // Delivers the events to one receiver, in their order, each at least once, and stores its position.
-import type { ApiKeys, Logger } from '../../../core/contracts/services.ts'
+import type { ApiKeyPrincipal, ApiKeys, Logger } from '../../../core/contracts/services.ts'
+import { withSignals } from '../../../core/jobs/deadline.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { SecretUnavailable } from '../../../core/secrets/errors.ts'
 import type { EventFeed, FeedEvent } from '../../events/contract.ts'
@@ -74,7 +75,7 @@ export class Courier {
 
   /** Returns when it is stopped or dead. */
   async #deliverAll (stopped: AbortSignal): Promise<void> {
-    const { apiKeys, feed } = this.#parts
+    const { apiKeys } = this.#parts
     const principal = await apiKeys.current(this.#record.keyId)
     if (principal === undefined) { await this.#die('the key that made it has ended'); return }
     try {
@@ -86,25 +87,29 @@ export class Courier {
     }
     const ended = new AbortController()
     const unwatch = apiKeys.whenEnded(principal, () => { ended.abort() })
-    const signal = AbortSignal.any([stopped, ended.signal])
     try {
-      while (!signal.aborted) {
-        const page = await feed.page(this.#place, this.#record.filter, (scope) => apiKeys.allows(principal, scope))
-        if (page === undefined) {
-          if (!await this.#deliverGap(signal)) break
-          continue
-        }
-        if (!await this.#deliverPage(page.events, signal)) break
-        const isNew = page.at > this.#place
-        this.#place = Math.max(this.#place, page.at)
-        if (isNew && page.events.length > 0) continue
-        if (this.#isSaveDue()) await this.#save()
-        await feed.wait(this.#place, this.#saveAfterMs(), signal)
-      }
+      await withSignals([stopped, ended.signal], async (signal) => { await this.#deliverTo(principal, signal) })
     } finally {
       unwatch()
     }
     if (ended.signal.aborted && !stopped.aborted) await this.#die('the key that made it has ended')
+  }
+
+  async #deliverTo (principal: ApiKeyPrincipal, signal: AbortSignal): Promise<void> {
+    const { apiKeys, feed } = this.#parts
+    while (!signal.aborted) {
+      const page = await feed.page(this.#place, this.#record.filter, (scope) => apiKeys.allows(principal, scope))
+      if (page === undefined) {
+        if (!await this.#deliverGap(signal)) break
+        continue
+      }
+      if (!await this.#deliverPage(page.events, signal)) break
+      const isNew = page.at > this.#place
+      this.#place = Math.max(this.#place, page.at)
+      if (isNew && page.events.length > 0) continue
+      if (this.#isSaveDue()) await this.#save()
+      await feed.wait(this.#place, this.#saveAfterMs(), signal)
+    }
   }
 
   async #deliverPage (events: readonly FeedEvent[], signal: AbortSignal): Promise<boolean> {

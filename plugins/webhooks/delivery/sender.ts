@@ -3,7 +3,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
-import { withDeadline } from '../../../core/jobs/deadline.ts'
+import { within } from '../../../core/jobs/deadline.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { pinned, type ResolveHost } from '../../../core/library/addresses.ts'
 import { failureText } from './failure-text.ts'
@@ -73,17 +73,17 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
 
   return {
     async send (body, headers, ending) {
-      const timeout = withDeadline(timeoutMs)
-      const signal = AbortSignal.any([ending, timeout])
-      try {
-        const status = await post(body, headers, signal).catch(async (error: unknown) => {
-          if (error instanceof StaleConnection) return await post(body, headers, signal)
-          throw error
-        })
-        return failureOf(status)
-      } catch (error) {
-        return { message: timeout.aborted ? `it did not answer within ${timeoutMs / 1000} s` : failureText(error), isFinal: false }
-      }
+      return await within(timeoutMs, [ending], async (signal) => {
+        try {
+          const status = await post(body, headers, signal).catch(async (error: unknown) => {
+            if (error instanceof StaleConnection) return await post(body, headers, signal)
+            throw error
+          })
+          return failureOf(status)
+        } catch (error) {
+          return { message: signal.aborted && !ending.aborted ? `it did not answer within ${timeoutMs / 1000} s` : failureText(error), isFinal: false }
+        }
+      })
     },
     close () { agent.destroy() }
   }

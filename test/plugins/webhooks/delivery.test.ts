@@ -2,9 +2,11 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { createSender } from '../../../plugins/webhooks/delivery/sender.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
+import { usersOf } from '../../helpers/signal-users.ts'
 import { startWithWebhooks } from './app.ts'
 import { startReceiver, taken, type Delivery, type Receiver } from './receiver.ts'
 
@@ -75,6 +77,17 @@ eachDatabase(t, 'a webhook whose place was stored by a server whose clock was an
   await second.things.set('a', '1')
   await got(receiver, 2)
   t.same(receiver.deliveries.map(shown), ['thing.created a 0', 'thing.updated a 1'])
+})
+
+t.test('a delivery leaves nothing in the signal that ends its courier', async (t) => {
+  const receiver = await startReceiver(t)
+  const sender = createSender(receiver.url, { resolve: async () => ['127.0.0.1'], roots: [], timeoutMs: 60_000, userAgent: 'berth' })
+  const ending = new AbortController()
+  for (let n = 0; n < 3; n++) t.equal(await sender.send('{}', {}, ending.signal), undefined)
+  t.equal(usersOf(ending.signal), 0)
+  receiver.answer = () => { ending.abort() }
+  t.match(await sender.send('{}', {}, ending.signal), { isFinal: false }, 'which ends one that waits')
+  sender.close()
 })
 
 t.test('filters are those of GET /events, and a key hears no more than it may read', async (t) => {
