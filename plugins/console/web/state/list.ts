@@ -2,6 +2,7 @@
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { call, isNotFound, messageOf } from '../api/call.ts'
+import type { ApiEvent } from '../api/types.ts'
 import { onChange } from './live.ts'
 
 /** Changes come in bursts; one read is enough for a burst. */
@@ -25,10 +26,25 @@ export function useLoaded<T> (url: string, resources: readonly string[], id?: st
 
 /** A list that reads only the changed rows again, so that one change costs the same however long the list is. */
 export function useRows<T extends { readonly id: string }> (url: string, resource: string): Loaded<readonly T[]> {
-  return useFollowed(url, [resource], () => {
-    const loaded: Followed<readonly T[]> = createLoaded<readonly T[]>(url, async (ids) => await readRows(url, ids, loaded.data))
-    return { ...loaded, forget: (id) => { loaded.data.value = loaded.data.peek()?.filter((row) => row.id !== id) } }
-  })
+  return useFollowed(url, [resource], () => createRows<T>(url))
+}
+
+export function createRows<T extends { readonly id: string }> (url: string): Followed<readonly T[]> {
+  const loaded: Running<readonly T[]> = createLoaded<readonly T[]>(url, async (ids) => await readRows(url, ids, loaded.data))
+  return {
+    ...loaded,
+    forget: (id) => {
+      loaded.data.value = loaded.data.peek()?.filter((row) => row.id !== id)
+      loaded.outdate()
+    }
+  }
+}
+
+/** What an event of the server's means for what was loaded. */
+export function noteEvent (loaded: Pick<Followed<unknown>, 'later' | 'forget'>, event: ApiEvent | 'everything'): void {
+  if (event === 'everything') loaded.later()
+  else if (event.data !== undefined && event.type.endsWith('.deleted') && loaded.forget !== undefined) loaded.forget(event.data.id)
+  else loaded.later(event.data?.id)
 }
 
 function useFollowed<T> (url: string, resources: readonly string[], create: () => Followed<T>, id?: string): Loaded<T> {
@@ -37,8 +53,7 @@ function useFollowed<T> (url: string, resources: readonly string[], create: () =
     loaded.reload()
     const leave = onChange((event) => {
       if (event === 'everything' || (event.data !== undefined && resources.includes(event.data.resource) && (id === undefined || event.data.id === id || event.data.name === id))) {
-        if (event !== 'everything' && event.type.endsWith('.deleted') && event.data !== undefined) loaded.forget?.(event.data.id)
-        else loaded.later(event === 'everything' ? undefined : event.data?.id)
+        noteEvent(loaded, event)
       }
     })
     return () => {
@@ -49,12 +64,17 @@ function useFollowed<T> (url: string, resources: readonly string[], create: () =
   return loaded
 }
 
-interface Followed<T> extends Loaded<T> {
+export interface Followed<T> extends Loaded<T> {
   /** Schedules a read of this id; without one, of everything. */
   later (id?: string): void
-  /** The object was deleted; nothing needs to be read. */
+  /** The object was deleted, and nothing needs to be read; absent: it is read what is left. */
   forget? (id: string): void
   close (): void
+}
+
+interface Running<T> extends Followed<T> {
+  /** What is being read may be older than what is known by now: it is read once more, all of it. */
+  outdate (): void
 }
 
 /** `false` when the whole list must be read: one of the rows is new. */
@@ -70,7 +90,7 @@ function goneOrFault (error: unknown): undefined {
   throw error
 }
 
-function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => Promise<T | false>): Followed<T> {
+export function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => Promise<T | false>): Running<T> {
   const data = signal<T | undefined>(undefined)
   const error = signal('')
   const isAbsent = signal(false)
@@ -108,6 +128,7 @@ function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => 
       else changed.add(id)
       timer ??= setTimeout(() => { timer = undefined; void reload() }, PAUSE_MS)
     },
+    outdate: () => { if (running) { isWhole = true; again = true } },
     close: () => { closed = true; clearTimeout(timer); timer = undefined }
   }
 }
