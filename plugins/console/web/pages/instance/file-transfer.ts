@@ -5,16 +5,30 @@ import { openSocket } from '../../api/socket.ts'
 const MOST_BYTES = 512 * 1024 * 1024
 const CHUNK = 256 * 1024
 const MOST_WAITING = 4 * 1024 * 1024
+/** of what `ls` prints, which is whatever the guest wants */
+const MOST_LISTED_BYTES = 4 * 1024 * 1024
+const MOST_NAMES = 20_000
 
-/** Names in a folder. Rejects when the guest has no `ls`. */
+/** Names in a folder. Rejects when the guest has no `ls`, or too many names. */
 export async function listFolder (id: string, folder: string): Promise<ReadonlyArray<{ readonly name: string, readonly isFolder: boolean }>> {
   const socket = await openSocket(path`/instances/${id}/exec`)
   socket.send(JSON.stringify({ command: ['ls', '-1Ap', '--', folder], control: true, streams: true, stdin: false, timeout: 20 }))
   const output: Uint8Array[] = []
   const faults: Uint8Array[] = []
-  const code = await outcome(socket, (chunk) => { (chunk[0] === 1 ? output : faults).push(chunk.subarray(1)) })
+  let bytes = 0
+  const code = await outcome(socket, (chunk) => {
+    bytes += chunk.length
+    if (bytes > MOST_LISTED_BYTES) throw tooMany()
+    ;(chunk[0] === 1 ? output : faults).push(chunk.subarray(1))
+  }).finally(() => { socket.close() })
   if (code !== 0) throw new Error((await textOf(faults)).trim() || (await textOf(output)).trim() || 'The image has no program ls, which tells what is in a folder.')
-  return (await textOf(output)).split('\n').filter((line) => line !== '').map((line) => ({ name: line.replace(/\/$/, ''), isFolder: line.endsWith('/') }))
+  const names = (await textOf(output)).split('\n').filter((line) => line !== '')
+  if (names.length > MOST_NAMES) throw tooMany()
+  return names.map((line) => ({ name: line.replace(/\/$/, ''), isFolder: line.endsWith('/') }))
+}
+
+function tooMany (): Error {
+  return new Error(`The folder has too many names: at most ${MOST_NAMES.toLocaleString()}, of ${MOST_LISTED_BYTES / 1024 / 1024} MiB together, are shown.`)
 }
 
 export async function fetchFile (id: string, place: string): Promise<void> {
@@ -64,10 +78,14 @@ export async function putFile (id: string, place: string, file: File): Promise<v
   await answered.finally(() => { socket.close() })
 }
 
+/** The code with which the program ends. Rejects also with what `take` throws. */
 async function outcome (socket: WebSocket, take: (chunk: Uint8Array) => void): Promise<number> {
   return await new Promise((resolve, reject) => {
     socket.addEventListener('message', ({ data }) => {
-      if (typeof data !== 'string') { take(new Uint8Array(data as ArrayBuffer)); return }
+      if (typeof data !== 'string') {
+        try { take(new Uint8Array(data as ArrayBuffer)) } catch (error) { reject(error) }
+        return
+      }
       const { exitCode, error } = JSON.parse(data) as { readonly exitCode?: number, readonly error?: string }
       if (exitCode === undefined) reject(new Error(error))
       else resolve(exitCode)

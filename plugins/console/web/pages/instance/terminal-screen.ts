@@ -1,6 +1,7 @@
 // The screen of a terminal, and the program in the guest behind it.
 import { FitAddon } from '@xterm/addon-fit'
 import { Terminal } from '@xterm/xterm'
+import { boundedOutput } from './bounded-output.ts'
 import { documentWithoutInlineStyle } from './sheet-document.ts'
 
 export interface TerminalScreen {
@@ -27,8 +28,9 @@ export function openTerminal (place: HTMLElement): TerminalScreen {
       socket.send(JSON.stringify({ command, tty: true, control: true, env: { TERM: 'xterm-256color' }, ...size() }))
       terminal.onData((text) => { if (socket.readyState === WebSocket.OPEN) socket.send(new TextEncoder().encode(text)) })
       terminal.onResize(() => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ resize: size() })) })
+      const show = boundedOutput((output, drawn) => { terminal.write(output, drawn) })
       socket.addEventListener('message', ({ data }) => {
-        if (typeof data !== 'string') { terminal.write(new Uint8Array(data as ArrayBuffer)); return }
+        if (typeof data !== 'string') { show(new Uint8Array(data as ArrayBuffer)); return }
         const { exitCode, error } = JSON.parse(data) as { readonly exitCode?: number, readonly error?: string }
         tell(error ?? `ended with code ${String(exitCode)}`)
       })
