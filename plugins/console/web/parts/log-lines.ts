@@ -8,6 +8,8 @@ export interface LogLines {
   readonly version: { readonly value: number }
   readonly lines: readonly string[]
   add (line: string): void
+  /** All are read anew. */
+  clear (): void
 }
 
 export function createLogLines (): LogLines {
@@ -32,6 +34,10 @@ export function createLogLines (): LogLines {
       lines.push(line)
       // A page that nobody looks at has no frames, and its lines come all the same.
       if (lines.length > MOST_LINES * 2) drop()
+      tell()
+    },
+    clear () {
+      lines.length = 0
       tell()
     }
   }

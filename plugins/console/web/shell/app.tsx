@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import { Confirm } from '../parts/confirm.tsx'
 import { Wait } from '../parts/wait.tsx'
-import { closeLive, openLive } from '../state/live.ts'
+import { followLive } from '../state/live.ts'
 import { sessionKey } from '../state/session.ts'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { LogIn } from './log-in.tsx'
@@ -15,8 +15,7 @@ export function App () {
   const isIn = key !== null && key !== undefined
   useEffect(() => {
     if (!isIn) return
-    openLive()
-    return closeLive
+    return followLive()
   }, [isIn])
   if (key === undefined) return <main><Wait what='who is logged in' /></main>
   if (key === null) return <LogIn />

@@ -1,6 +1,7 @@
 // Changes on the server, as they happen. Lists listen here and read what changed; after a lost connection they read everything.
 import { signal } from '@preact/signals'
 import type { ApiEvent } from '../api/types.ts'
+import { whileSeen } from './seen.ts'
 import { askSession, sessionKey } from './session.ts'
 
 export type Connection = { readonly state: 'connecting' | 'live' } | { readonly state: 'lost', readonly since: number }
@@ -18,6 +19,8 @@ type Listener = (event: ApiEvent | 'everything') => void
 const listeners = new Set<Listener>()
 let source: EventSource | undefined
 let wasLive = false
+/** id of the last event, behind which a stream that is opened again goes on */
+let position = ''
 
 /** Calls the listener with each event, and with `everything` when some may have been missed. */
 export function onChange (listener: Listener): () => void {
@@ -25,23 +28,38 @@ export function onChange (listener: Listener): () => void {
   return () => { listeners.delete(listener) }
 }
 
-export function openLive (): void {
-  closeLive()
-  const opened = new EventSource('/events')
+/** Follows the changes while the page is seen; returns what ends that. */
+export function followLive (): () => void {
+  const leave = whileSeen(() => {
+    openLive()
+    return () => {
+      source?.close()
+      source = undefined
+      // Until the page is seen again more may change than the server remembers.
+      wasLive = true
+    }
+  })
+  return () => {
+    leave()
+    wasLive = false
+    position = ''
+    connection.value = { state: 'connecting' }
+  }
+}
+
+function openLive (): void {
+  source?.close()
+  const opened = new EventSource(position === '' ? '/events' : `/events?after=${encodeURIComponent(position)}`)
   source = opened
-  opened.addEventListener('message', ({ data }) => { take(JSON.parse(String(data)) as ApiEvent) })
+  opened.addEventListener('message', ({ data, lastEventId }) => {
+    position = lastEventId
+    take(JSON.parse(String(data)) as ApiEvent)
+  })
   opened.addEventListener('error', () => {
     if (connection.peek().state !== 'lost') connection.value = { state: 'lost', since: Date.now() }
     // The browser reconnects by itself unless it was refused: the position is no longer known, or the session has ended.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => { void again(opened) }, RETRY_MS)
   })
-}
-
-export function closeLive (): void {
-  source?.close()
-  source = undefined
-  wasLive = false
-  connection.value = { state: 'connecting' }
 }
 
 async function again (closed: EventSource): Promise<void> {
@@ -53,10 +71,9 @@ async function again (closed: EventSource): Promise<void> {
     return
   }
   if (source !== closed || sessionKey.peek() == null) return
-  const before = connection.peek()
-  openLive()
   wasLive = true
-  connection.value = before
+  position = ''
+  openLive()
 }
 
 function take (event: ApiEvent): void {

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { createLogLines } from '../../parts/log-lines.ts'
 import { LogView } from '../../parts/log-view.tsx'
+import { whileSeen } from '../../state/seen.ts'
 import { linesOf, type HostLogLine } from './log-text.ts'
 
 const LEVELS = { trace: 'Everything', debug: 'Debug and above', info: 'Info and above', warn: 'Warnings and errors', error: 'Errors' } as const
@@ -12,8 +13,9 @@ export function HostLog () {
   const [over, setOver] = useState<string | undefined>(undefined)
   const [round, setRound] = useState(0)
   const log = useMemo(() => createLogLines(), [level, round])
-  useEffect(() => {
+  useEffect(() => whileSeen(() => {
     const stream = new EventSource(`/host/log/stream?level=${level}&limit=${MOST_AT_ONCE}`)
+    log.clear()
     setOver(undefined)
     stream.addEventListener('open', () => { setOver(undefined) })
     stream.addEventListener('message', ({ data }) => { for (const line of linesOf(JSON.parse(String(data)) as HostLogLine)) log.add(line) })
@@ -21,7 +23,7 @@ export function HostLog () {
     // The browser goes on behind the line that it had last, unless the server refuses it.
     stream.addEventListener('error', () => { setOver(stream.readyState === EventSource.CLOSED ? 'the stream was cut off' : 'the connection was lost, and is being tried again') })
     return () => { stream.close() }
-  }, [log])
+  }), [log])
   return (
     <LogView log={log} over={over} onAgain={() => { setRound(round + 1) }} empty='Nothing of this was logged since the start of the server, as far as it remembers.'>
       <select aria-label='Level' value={level} onChange={(event) => { setLevel(event.currentTarget.value as keyof typeof LEVELS) }}>{Object.entries(LEVELS).map(([key, title]) => <option key={key} value={key}>{title}</option>)}</select>
