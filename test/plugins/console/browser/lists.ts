@@ -5,7 +5,7 @@ import { eventually } from '../../../helpers/eventually.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { HOSTILE, HOSTILE_LINE } from './hostile.ts'
 import { look } from './look.ts'
-import { cannot, goTo, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
+import { cannot, goTo, idOf, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
 const PAGES: Readonly<Record<string, string | RegExp>> = {
   instances: 'subject', egress: '169.254.169.254', family: 'subject', images: 'console/shell', builds: 'No build yet.', snapshots: 'before', volumes: 'data', devices: /device/i, ingresses: /ingress|turned off/i, keys: HOSTILE_LINE, webhooks: 'hooks.invalid',
@@ -30,6 +30,22 @@ async function work (t: Test): Promise<void> {
   for (const [place, shown] of Object.entries(PAGES)) await t.test(place, async (t) => { await look(t, operator, { place, shown }) })
   await t.test('an image from within', async (t) => { await looksIntoImage(t, operator) })
   await t.test('the log of the server, and its processes, as something happens', async (t) => { await follows(t, operator) })
+  await t.test('what is deleted elsewhere, in open pages', async (t) => { await forgets(t, operator) })
+}
+
+async function forgets (t: Test, operator: Operator): Promise<void> {
+  const { server: { api }, page } = operator
+  await goTo(operator, 'volumes')
+  await api.call('POST', '/volumes', { name: 'short-lived', size_gb: 1 })
+  const row = page.getByRole('row', { name: /short-lived/ })
+  await row.waitFor(PATIENCE)
+  await api.call('DELETE', '/volumes/short-lived')
+  await row.waitFor({ state: 'hidden', ...PATIENCE })
+  await goTo(operator, `instances/${await idOf(operator, 'subject')}`)
+  await page.getByRole('heading', { name: /subject/ }).waitFor(PATIENCE)
+  await api.call('DELETE', '/instances/subject')
+  await page.getByText(/instance .*does not exist/).waitFor(PATIENCE)
+  t.equal(await page.getByRole('heading', { name: /subject/ }).count(), 1, 'what was known of it is still there')
 }
 
 interface Processes { readonly processes: ReadonlyArray<{ readonly name: string, readonly pid: number | null }> }
