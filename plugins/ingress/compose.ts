@@ -45,7 +45,7 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
     issue: async (host) => await authority.issue(host),
     files: new OwnFiles({ files: config.certificates.files, log }),
     acme: acmeOf(),
-    onOpenHosts: async () => { await nginx.reload() }
+    onOpenHosts: async () => await nginx.reload()
   })
   function acmeOf (): Acme | undefined {
     const { acme } = config.certificates

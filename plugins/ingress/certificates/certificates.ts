@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { OneAtATime } from '../../../core/jobs/one-at-a-time.ts'
 import type { IngressRecord } from '../record.ts'
@@ -23,8 +24,8 @@ export interface CertificatesOptions {
   /** undefined: no ACME authority is configured */
   readonly acme: Acme | undefined
   readonly log: Logger
-  /** the names of open hosts have changed */
-  readonly onOpenHosts: () => Promise<void>
+  /** The names of open hosts have changed; whether nginx uses them now. */
+  readonly onOpenHosts: () => Promise<boolean>
 }
 
 /** The certificate of one host, with its problem. */
@@ -191,8 +192,12 @@ export class Certificates {
   async #writeOpenHosts (subjects: readonly Subject[]): Promise<void> {
     const { openHosts, onOpenHosts } = this.#options
     const text = openHostsMap(subjects)
-    if (await readIfThere(openHosts) === text) return
-    await writeFileDurably(openHosts, text)
-    await onOpenHosts()
+    // nginx outlives a server that is killed before it has told it, and the next one finds the names as they should be.
+    const unread = `${openHosts}.unread`
+    if (await readIfThere(openHosts) !== text) {
+      await writeFileDurably(unread, '')
+      await writeFileDurably(openHosts, text)
+    } else if (!await isThere(unread)) return
+    if (await onOpenHosts()) await rm(unread, { force: true })
   }
 }

@@ -79,15 +79,19 @@ export class Nginx {
     this.#problem = 'nginx has ended'
   }
 
-  /** Lets nginx read the certificates' names again, and returns when it uses them; connections continue. */
-  async reload (): Promise<void> {
-    if (this.#master === undefined) return
+  /** Lets nginx read the certificates' names again, and returns when it uses them; connections continue. @returns whether it does: none may run yet, or its workers take too long */
+  async reload (): Promise<boolean> {
+    if (this.#master === undefined) return false
     const workers = async (): Promise<Found[]> => (await findProcesses(this.#options.paths.folder)).filter(({ words }) => words === WORKER)
     const before = new Set((await workers()).map(({ identity: { pid } }) => pid))
-    if (!signalProcess(this.#master, 'SIGHUP')) return
+    if (!signalProcess(this.#master, 'SIGHUP')) return false
     const deadline = performance.now() + RELOAD_MS
     // Polled: the old workers change their title, or are gone.
-    while ((await workers()).some(({ identity: { pid } }) => before.has(pid)) && performance.now() < deadline) await sleep(POLL_MS)
+    while ((await workers()).some(({ identity: { pid } }) => before.has(pid))) {
+      if (performance.now() > deadline) return false
+      await sleep(POLL_MS)
+    }
+    return true
   }
 
   async #ensure (signal: AbortSignal): Promise<void> {

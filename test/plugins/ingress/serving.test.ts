@@ -10,6 +10,8 @@ import { buffer, text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helpers/eventually.ts'
+import { findProcesses } from '../../../plugins/ingress/process/find.ts'
+import { IngressRepository } from '../../../plugins/ingress/repository.ts'
 import { hostile } from './hostile.ts'
 import { setStage, skipReason, type Server, type Stage } from './stage.ts'
 
@@ -201,6 +203,20 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
     t.equal(String((await once(socket, 'message'))[0]), 'web again', 'the next server takes nginx over')
     socket.close()
     t.match(await stage.ask({ host: 'never-asked.test' }), { status: 404 })
+  })
+
+  await t.test('a host of which a killed server has not told nginx is served by the same nginx once the next one runs', async (t) => {
+    await server.crash()
+    const [before] = (await findProcesses(stage.paths.folder)).filter(({ isMaster }) => isMaster)
+    const database = await stage.world.openDatabase()
+    const rule = { hostname: '*.late.test', port: stage.https, path: '/', instance: 'web', targetPort: 8080, tls: true, redirectHttp: false }
+    t.ok(await new IngressRepository(database, 'host-a').insert({ id: 'late', name: 'late', createdAt: Date.now(), tags: {}, rules: [rule] }, [`${stage.https} *.late.test /`]))
+    await database.destroy()
+    server = await stage.server()
+    await eventually('it is served', async () => (await stage.ask({ host: 'any.late.test', tls: 'any.late.test', ca }).catch(() => undefined))?.status === 200, { limitMs: 20_000 })
+    t.match((await findProcesses(stage.paths.folder)).filter(({ isMaster }) => isMaster), [{ identity: before?.identity }])
+    await eventually('nobody waits for it any more', () => !existsSync(`${stage.paths.openHosts}.unread`))
+    await server.ingresses.delete('late')
   })
 
   await t.test('what is deleted is gone at once, and its host free', async (t) => {
