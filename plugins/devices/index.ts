@@ -3,7 +3,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
-import { withDeadline } from './host/deadline.ts'
+import { patient } from './host/deadline.ts'
 import { createPciNames, PCI_IDS_FILES } from './host/names.ts'
 import { createSysfs, WRITE_TIMEOUT_MS, type Sysfs } from './host/sysfs.ts'
 import { createDevicesPart } from './instance-part.ts'
@@ -26,7 +26,7 @@ export interface DevicesHost {
 interface Composed { readonly devices: Devices, readonly assignments: Assignments }
 
 function compose (deps: Deps, { sysfs: open, writeTimeoutMs, nodes, pciIds }: DevicesHost): Composed {
-  const sysfs = withDeadline(open(deps.commands), writeTimeoutMs)
+  const sysfs = patient(open(deps.commands), writeTimeoutMs)
   const repository = new DeviceRepository(deps.database, deps.server.hostId, deps.journal)
   const devices = new Devices({ sysfs, repository, names: createPciNames(pciIds) })
   createDeviceMetrics(deps.metrics, async () => await repository.all())

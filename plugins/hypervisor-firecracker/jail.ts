@@ -44,8 +44,8 @@ interface JailerDeps {
 
 type Identity = NonNullable<VmSpec['identity']>
 
-class OtherVersion extends Error {
-  override readonly name = 'OtherVersion'
+class JailerDiffers extends Error {
+  override readonly name = 'JailerDiffers'
 }
 
 /** What starts a Firecracker in a jail. @param files by their names in its root @param args Firecracker's own */
@@ -98,7 +98,7 @@ export async function findJailer ({ jailer, binary }: JailerSettings, deps: Jail
     })
     return found
   } catch (error) {
-    if (error instanceof HostCommandFailed || HostCommandMissing.is(error) || error instanceof OtherVersion) return `${path} cannot be used: ${error.message}`
+    if (error instanceof HostCommandFailed || HostCommandMissing.is(error) || error instanceof JailerDiffers) return `${path} cannot be used: ${error.message}`
     throw error
   }
 }
@@ -126,7 +126,7 @@ async function tryOnce (jailer: Jailer, { commands, folder }: JailerDeps): Promi
     const [first, ...rest] = await vmmCommand(file, args, 'kvm', { identity: NOBODY }, capabilities)
     const firecracker = versionIn((await commands.run(first, rest, { cwd: run.path, timeoutMs: COMMAND_TIMEOUT_MS })).stdout)
     const own = versionIn((await commands.run(jailer.path, ['--version'], { timeoutMs: COMMAND_TIMEOUT_MS })).stdout)
-    if (own === undefined || own !== firecracker) throw new OtherVersion(`its version is ${own ?? 'unknown'}, and Firecracker's is ${firecracker ?? 'unknown'}`)
+    if (own === undefined || own !== firecracker) throw new JailerDiffers(`its version is ${own ?? 'unknown'}, and Firecracker's is ${firecracker ?? 'unknown'}`)
   } finally {
     run.remove()
   }

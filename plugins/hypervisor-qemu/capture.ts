@@ -175,7 +175,11 @@ async function receive (handle: VmHandle): Promise<Receiver> {
   server.maxConnections = 1
   const opened: Socket[] = []
   const socket = new Promise<Socket>((resolve, reject) => {
-    server.once('connection', (connection) => { opened.push(connection); resolve(connection) })
+    server.once('connection', (connection) => {
+      // Who reads it hears of its errors; until somebody does, they end nobody.
+      opened.push(connection.on('error', () => {}))
+      resolve(connection)
+    })
     server.once('error', reject)
     server.once('close', () => reject(CaptureFailed('QEMU did not connect')))
   })

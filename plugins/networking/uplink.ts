@@ -1,5 +1,5 @@
 // The link out of the namespace: a pair of devices, one route and one rule on the host; nothing else of the host is touched. All of it is removed again.
-import { exitedWith } from '../../core/process/errors.ts'
+import { ifListed } from '../../core/library/nft.ts'
 import { NetworkUnusable } from './errors.ts'
 import { readLinks, routeDevice, type Link } from './links.ts'
 import { BRIDGE, UPLINK } from './names.ts'
@@ -41,17 +41,8 @@ export async function uplinkFault (settings: Settings, outside: NetworkTools, de
     if (now !== undefined && now !== device) return `the host's default route leads through ${now} now`
   }
   if (device === undefined) return undefined
-  return (await listed(outside, hostLink)).includes('masquerade') ? undefined : `the table ip ${hostLink} of the host's rules was removed`
-}
-
-/** The rules of a table; none when it is not there. */
-async function listed (outside: NetworkTools, table: string): Promise<string> {
-  try {
-    return await outside.run('nft', ['list', 'table', 'ip', table])
-  } catch (error) {
-    if (exitedWith(error, 1) && error.failure.stderr.includes('No such file or directory')) return ''
-    throw error
-  }
+  const rules = await ifListed(async () => await outside.run('nft', ['list', 'table', 'ip', hostLink]))
+  return rules?.includes('masquerade') === true ? undefined : `the table ip ${hostLink} of the host's rules was removed`
 }
 
 /** Undoes what `settleUplink` did to the host. Idempotent. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { forgetConnections } from '../../core/library/conntrack.ts'
-import { HostCommandFailed } from '../../core/process/run.ts'
+import { ifListed } from '../../core/library/nft.ts'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { addressesIn, renderNone, tableOf } from './rules.ts'
 
@@ -48,12 +48,7 @@ async function led (commands: HostCommands, link: string): Promise<ReadonlySet<s
 
 /** As JSON; undefined when it is not there. */
 async function list (commands: HostCommands, what: readonly string[]): Promise<string | undefined> {
-  try {
-    return (await commands.run('nft', ['--json', 'list', ...what], { timeoutMs: TIMEOUT_MS })).stdout
-  } catch (error) {
-    if (error instanceof HostCommandFailed && error.failure.stderr.includes('No such file or directory')) return undefined
-    throw error
-  }
+  return await ifListed(async () => (await commands.run('nft', ['--json', 'list', ...what], { timeoutMs: TIMEOUT_MS })).stdout)
 }
 
 async function readLink (dataDir: string): Promise<string | undefined> {

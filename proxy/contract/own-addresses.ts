@@ -34,12 +34,13 @@ function localIn (trie: string): string[] {
   return found
 }
 
-/** `undefined` where there is no such file: on another system than Linux, or in a sandbox. */
+/** `undefined` where there is no such file: on another system than Linux, or in a sandbox. @throws what keeps it from being read otherwise: a shorter list would open what it must not */
 function read (file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES')) return undefined
+    throw error
   }
 }
 

@@ -7,7 +7,7 @@ import { isThere } from '../../core/fs/is-there.ts'
 import { unitsOf } from './files.ts'
 import { readJournal, removeAsides, removeJournal, type Journal } from './journal.ts'
 import { asideOf, freshOf, removeFolders } from './place.ts'
-import { PROXY_DATA, USER } from './places.ts'
+import { PROGRAM, PROXY_DATA, USER } from './places.ts'
 import type { System } from './system.ts'
 
 /**
@@ -21,6 +21,9 @@ export async function settleCutOff (root: string, system: System | undefined, sa
     await takeBack(root, system, journal)
     return journal
   }
+  // An installer from before there was a journal may have moved the program away, and put nothing in its place.
+  const program = join(root, PROGRAM)
+  if (journal === undefined && !await isThere(program) && await isThere(asideOf(program))) await renameDurably(asideOf(program), program)
   if (journal !== undefined) await removeAsides(root, journal)
   await removeJournal(root)
   return undefined

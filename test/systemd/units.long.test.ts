@@ -1,7 +1,7 @@
 import t from 'tap'
 import { execFile } from 'node:child_process'
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Value } from 'typebox/value'
@@ -89,6 +89,13 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
     t.match(await setup('install', '--root', root), { code: 0, output: /is installed/ })
     t.notOk((await readdir(join(program, 'dist/core'))).includes('old.js'))
     t.same(contents(root).map(line => line.replace(/ \d+\.?\d*$/, '')), installed.map(line => line.replace(/ \d+\.?\d*$/, '')))
+  })
+
+  await t.test('an upgrade by an earlier installer, which was killed before it had placed its program, loses nothing of the record', async (t) => {
+    const record = await readFile(join(program, 'installed.json'), 'utf8')
+    await rename(program, `${program}.berth-old`)
+    t.match(await setup('install', '--root', root), { code: 0 })
+    t.equal(await readFile(join(program, 'installed.json'), 'utf8'), record)
   })
 
   t.match(await setup('uninstall', '--root', root), { code: 0, output: /\/etc\/berth stays/ })

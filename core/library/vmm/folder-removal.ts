@@ -1,8 +1,8 @@
 // Removes the folder of a VMM that has ended. A guest may have controlled the VMM and filled it, and nobody else waits for as long as that takes to remove.
 import { lstatSync, opendirSync, rmSync } from 'node:fs'
 import { opendir, rmdir, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hasCode } from '../../errors/system-code.ts'
 import { removeTree } from '../../fs/durable.ts'
 import { OneAtATime } from '../../jobs/one-at-a-time.ts'
 
@@ -12,6 +12,8 @@ const MOST_AT_ONCE = { entries: 256, bytes: 2 ** 26 }
 /** that are remembered while files are removed one after the other */
 const MOST_FOLDERS = 10_000
 const ENTRIES_AT_A_TIME = 64
+/** Not every name is text, and this one loses no byte. */
+const BYTES = { encoding: 'latin1' } as const
 
 /** Of all VMs: it takes one thread of the few that read and write files for the whole server. */
 const removals = new OneAtATime()
@@ -36,13 +38,13 @@ export function removeLater (path: string): void {
 
 function isSmall (path: string): boolean {
   let { entries, bytes } = MOST_AT_ONCE
-  const folders = [path]
+  const folders: Buffer[] = [Buffer.from(path)]
   try {
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      const listing = opendirSync(folder)
+      const listing = opendirSync(folder, BYTES)
       try {
         for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
-          const at = join(folder, entry.name)
+          const at = inside(folder, entry.name)
           if (entry.isDirectory()) folders.push(at)
           else bytes -= lstatSync(at).blocks * 512
           if (--entries < 0 || bytes < 0) return false
@@ -51,21 +53,27 @@ function isSmall (path: string): boolean {
         listing.closeSync()
       }
     }
-  } catch {
-    // It is not there, or cannot be read: its removal tells.
+  } catch (error) {
+    // What cannot be measured, as its paths are too long, is not removed while others wait.
+    return hasCode(error, 'ENOENT')
   }
   return true
 }
 
+/** @param name one character for each byte */
+function inside (folder: Buffer, name: string): Buffer {
+  return Buffer.concat([folder, Buffer.from('/'), Buffer.from(name, 'latin1')])
+}
+
 /** Removes files one after the other: `rm` asks for all of a folder's at once, and whatever else reads or writes a file waits behind them. */
 async function thinOut (path: string): Promise<void> {
-  const folders = [path]
+  const folders: Buffer[] = [Buffer.from(path)]
   let count = 0
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for await (const entry of await opendir(folder)) {
+    for await (const entry of await opendir(folder, BYTES)) {
       // A server that ends does not wait for this; the next one finds the folder.
       if (++count % ENTRIES_AT_A_TIME === 0) await sleep(1, undefined, { ref: false })
-      const at = join(folder, entry.name)
+      const at = inside(folder, entry.name)
       await (entry.isDirectory() ? rmdir(at) : unlink(at)).catch(() => {
         // What is not reached here, `rm` finds.
         if (entry.isDirectory() && folders.length < MOST_FOLDERS) folders.push(at)

@@ -17,12 +17,12 @@ export function checkVersion (running: string | undefined, { vmmVersion }: { rea
 }
 
 /** Launches a VM, and once more for the version that runs when that is another one. @param prepare anew for each of both @param forget what was probed */
-export async function inItsVersion<O extends { readonly vmmVersion: string }, T> (prepare: () => Promise<O>, forget: () => void, launch: (options: O) => Promise<T>): Promise<T> {
+export async function inItsVersion<O extends { readonly vmmVersion: string }, T> (prepare: () => Promise<O>, forget: (running: string) => void, launch: (options: O) => Promise<T>): Promise<T> {
   try {
     return await launch(await prepare())
   } catch (error) {
     if (!(error instanceof OtherVersion)) throw error
-    forget()
+    forget(error.version)
     return await launch({ ...await prepare(), vmmVersion: error.version }).catch((failure: unknown) => {
       throw failure instanceof OtherVersion ? LaunchFailed.from(failure, `${failure.message}, and a moment before ran in ${error.version}`) : failure
     })

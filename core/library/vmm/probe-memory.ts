@@ -7,8 +7,8 @@ export const RETRY_AFTER_MS = 10 * 60_000
 export interface ProbeMemory {
   /** The first call takes as long as the probe. */
   probe (): Promise<HypervisorProbe>
-  /** The next call probes again. */
-  forget (): void
+  /** What was found of another version than runs is found anew; a probe that goes on is waited for. */
+  forget (running: string): void
 }
 
 /** @param now for tests */
@@ -49,9 +49,8 @@ export function createProbeMemory (find: () => Promise<HypervisorProbe>, now = (
       again.catch(() => {})
       return found
     },
-    forget () {
-      known = undefined
-      asking = undefined
+    forget (running) {
+      if (known?.found.version !== running) known = undefined
     }
   }
 }

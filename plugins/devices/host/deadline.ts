@@ -10,7 +10,7 @@ export interface PatientSysfs extends Sysfs {
 }
 
 /** The same files, with writes that fail when the kernel does not come back from them. While it has not, further ones about that device fail at once: they would wait for the first one. */
-export function withDeadline (sysfs: Sysfs, timeoutMs: number): PatientSysfs {
+export function patient (sysfs: Sysfs, timeoutMs: number): PatientSysfs {
   const silent = new Set<string>()
   return {
     ...sysfs,

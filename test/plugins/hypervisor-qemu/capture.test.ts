@@ -13,7 +13,7 @@ import { openQmp } from '../../../plugins/hypervisor-qemu/client.ts'
 import { makeHandle } from '../../../plugins/hypervisor-qemu/handle.ts'
 import { CAPTURE_SOCKET } from '../../../plugins/hypervisor-qemu/run-folder.ts'
 
-const TIMEOUT_MS = 1000
+const TIMEOUT_MS = 3000
 const PAGE = 4096
 const COMPLETED = '{"event":"MIGRATION","data":{"status":"completed"}}\n'
 const word = (value: number): Buffer => { const bytes = Buffer.alloc(8); bytes.writeBigUInt64BE(BigInt(value)); return bytes }

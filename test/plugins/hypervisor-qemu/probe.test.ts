@@ -148,7 +148,7 @@ await t.test('what a probe found is asked for once, and a problem again after te
   t.same(await memory.probe(), best)
 
   next = { ...best, version: '8' }
-  memory.forget()
+  memory.forget('8')
   t.match(await memory.probe(), { version: '8' })
 })
 

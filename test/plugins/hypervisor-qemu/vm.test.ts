@@ -97,7 +97,8 @@ await t.test('a QEMU that answers again after it answered nonsense runs again', 
 await t.test('a QEMU that refuses to go on after a full disk is watched on, with that reason', async (t) => {
   const { vm, asked } = await watched(t, (command) => command === 'cont' ? '"error":{"class":"x","desc":"no"}' : '"return":{"status":"io-error"}')
   await eventually('it is asked for longer than it may be silent', () => asked() > 20)
-  t.match(vm.state, { status: 'hung', reason: /a disk of the VM cannot be written/ })
+  // A moment without an answer, on a busy host, has another reason.
+  t.ok(await eventually('its reason', () => vm.state.status === 'hung' && /a disk of the VM cannot be written/.test(vm.state.reason ?? '')))
 })
 
 await t.test('memory that the guest cannot have is refused', async (t) => {

@@ -213,7 +213,7 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
     t.ok(await new IngressRepository(database, 'host-a').insert({ id: 'late', name: 'late', createdAt: Date.now(), tags: {}, rules: [rule] }, [`${stage.https} *.late.test /`]))
     await database.destroy()
     server = await stage.server()
-    await eventually('it is served', async () => (await stage.ask({ host: 'any.late.test', tls: 'any.late.test', ca }).catch(() => undefined))?.status === 200, { limitMs: 20_000 })
+    await eventually('it is served', async () => (await stage.ask({ host: 'any.late.test', tls: 'any.late.test', ca }).catch(() => undefined))?.status === 200)
     t.match((await findProcesses(stage.paths.folder)).filter(({ isMaster }) => isMaster), [{ identity: before?.identity }])
     await eventually('nobody waits for it any more', () => !existsSync(`${stage.paths.openHosts}.unread`))
     await server.ingresses.delete('late')

@@ -44,6 +44,7 @@ t.test('a folder that its VMM has filled keeps nobody waiting: it gets another n
   const fillings: Readonly<Record<string, () => Promise<void>>> = {
     async 'many files' () { for (let count = 0; count < 1000; count++) await writeFile(join(folder.path, String(count)), '') },
     async 'folders in folders' () { await mkdir(join(folder.path, 'a/'.repeat(1000)), { recursive: true }) },
+    async 'names that are no text' () { for (let count = 0; count < 1000; count++) await writeFile(Buffer.concat([Buffer.from(`${folder.path}/`), Buffer.of(0xff), Buffer.from(String(count))]), '') },
     async 'a large file' () { await writeFile(join(folder.path, 'large'), Buffer.alloc(2 ** 26 + 1, 1)) }
   }
   for (const [what, fill] of Object.entries(fillings)) {
