@@ -1,14 +1,11 @@
 // The tree of what was made of what, and the places of sliders, as the page has them.
-import { pathToFileURL } from 'node:url'
-import { join } from 'node:path'
-import { build } from 'esbuild'
-import t, { type Test } from 'tap'
-import { packageRoot } from '../../../core/package-root.ts'
+import t from 'tap'
+import { pageModule } from './page-module.ts'
 
 interface TreeNode { readonly kind: string, readonly key: string, readonly lost?: string, readonly users?: number, readonly images?: number, readonly title?: string, readonly children: readonly TreeNode[] }
 interface Range { readonly kind: 'count' | 'bytes', readonly min: number, readonly max: number, readonly text: string }
-interface Page {
-  rootsOf (facts: Readonly<Record<string, readonly unknown[]>>): readonly TreeNode[]
+interface Nodes { rootsOf (facts: Readonly<Record<string, readonly unknown[]>>): readonly TreeNode[] }
+interface Ranges {
   stopsOf (range: Range): readonly number[]
   textOf (range: Range, value: number): string
   valueOf (range: Range, typed: string): number | undefined
@@ -20,7 +17,7 @@ const GB = 2 ** 30
 const size = (min: number, max: number): Range => ({ kind: 'bytes', min, max, text: '' })
 
 t.test('forks stand below what they were made of, instances of a template below it, and what has lost its source at its image', async (t) => {
-  const { rootsOf } = await pageModules(t)
+  const { rootsOf } = await pageModule<Nodes>(t, 'pages/family/nodes.ts')
   const instance = (id: string, image: string, source?: unknown): unknown => ({ id, name: id, image, source })
   const roots = rootsOf({
     images: [{ name: 'one', size_bytes: 1 }, { name: 'two', size_bytes: 1 }],
@@ -41,7 +38,7 @@ t.test('forks stand below what they were made of, instances of a template below 
 })
 
 t.test('a slider has round places between the least and the most that can be had', async (t) => {
-  const { stopsOf, textOf, valueOf, placeOf } = await pageModules(t)
+  const { stopsOf, textOf, valueOf, placeOf } = await pageModule<Ranges>(t, 'forms/range.ts')
   const range = size(64 * MB, 2.7 * GB)
   const stops = stopsOf(range)
   t.same(stops.map((stop) => textOf(range, stop)), ['64MB', '96MB', '128MB', '192MB', '256MB', '384MB', '512MB', '768MB', '1GB', '1536MB', '2GB'])
@@ -58,11 +55,4 @@ t.test('a slider has round places between the least and the most that can be had
 
 function outline (nodes: readonly TreeNode[], depth = 0): string[] {
   return nodes.flatMap(({ kind, key, children }) => [`${' '.repeat(depth)}${kind} ${key}`, ...outline(children, depth + 1)])
-}
-
-async function pageModules (t: Test): Promise<Page> {
-  const web = join(packageRoot, 'plugins/console/web')
-  const file = join(t.testdir(), 'page.mjs')
-  await build({ stdin: { contents: "export * from './pages/family/nodes.ts'; export * from './forms/range.ts'", resolveDir: web, loader: 'ts' }, outfile: file, bundle: true, format: 'esm' })
-  return await import(pathToFileURL(file).href) as Page
 }

@@ -3,11 +3,9 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { build } from 'esbuild'
-import t, { type Test } from 'tap'
-import { packageRoot } from '../../../core/package-root.ts'
+import t from 'tap'
+import { pageModule } from './page-module.ts'
 
 interface Page { pack (files: ReadonlyArray<{ readonly path: string, readonly file: Blob }>): Promise<Blob> }
 
@@ -16,7 +14,7 @@ const DEEP = `${'folder/'.repeat(60)}words`
 const FILES = { Dockerfile: 'FROM scratch\n', [DEEP]: 'y'.repeat(1000), 'ünï <b>.txt': '', 'whole block': 'z'.repeat(512), [`${'z'.repeat(150)}.txt`]: 'of a long name' }
 
 t.test('a folder with deep paths, empty files and names of all kinds is what tar takes out of it', async (t) => {
-  const pack = await pagePack(t)
+  const { pack } = await pageModule<Page>(t, 'pages/builds/folder.ts')
   const folder = await mkdtemp(join(tmpdir(), 'berth-folder-'))
   t.teardown(async () => { await rm(folder, { recursive: true }) })
   const archive = await pack(Object.entries(FILES).map(([path, text]) => ({ path, file: new Blob([text]) })))
@@ -28,11 +26,6 @@ t.test('a folder with deep paths, empty files and names of all kinds is what tar
 
 t.test('a file that cannot be read is told, and there is no archive of the others', async (t) => {
   const gone = Object.assign(new Blob(['12345']), { stream: () => new ReadableStream({ pull: (controller) => { controller.error(new Error('it was removed meanwhile')) } }) })
-  await t.rejects((await pagePack(t))([{ path: 'gone', file: gone }]), { message: 'it was removed meanwhile' })
+  const { pack } = await pageModule<Page>(t, 'pages/builds/folder.ts')
+  await t.rejects(pack([{ path: 'gone', file: gone }]), { message: 'it was removed meanwhile' })
 })
-
-async function pagePack (t: Test): Promise<Page['pack']> {
-  const outfile = join(t.testdir(), 'folder.mjs')
-  await build({ entryPoints: [join(packageRoot, 'plugins/console/web/pages/builds/folder.ts')], bundle: true, format: 'esm', outfile })
-  return (await import(pathToFileURL(outfile).href) as Page).pack
-}

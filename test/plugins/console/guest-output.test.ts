@@ -1,15 +1,10 @@
 // What a hostile guest prints does no harm to the page that shows it: the page's own code.
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { packageRoot } from '../../../core/package-root.ts'
+import { pageModule } from './page-module.ts'
 
 interface Files { listFolder (id: string, folder: string): Promise<ReadonlyArray<{ readonly name: string, readonly isFolder: boolean }>> }
 interface Output { readonly MOST_WAITING: number, boundedOutput (write: (data: Uint8Array | string, drawn?: () => void) => void): (chunk: Uint8Array) => void }
@@ -34,7 +29,7 @@ t.test('names of a folder are shown, and an ls that prints more than the page ca
 })
 
 t.test('a terminal leaves out what comes faster than it is drawn, says so once, and goes on', async (t) => {
-  const { boundedOutput, MOST_WAITING } = await load<Output>(t, 'bounded-output.ts')
+  const { boundedOutput, MOST_WAITING } = await pageModule<Output>(t, 'pages/instance/bounded-output.ts')
   const written: Array<Uint8Array | string> = []
   let drawn: Array<() => void> = []
   const show = boundedOutput((data, done) => {
@@ -54,14 +49,6 @@ t.test('a terminal leaves out what comes faster than it is drawn, says so once, 
   t.same(written.at(-1), Uint8Array.of(1), 'nothing more is told')
   t.equal(written.length, 18)
 })
-
-async function load<T> (t: Test, file: string): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-guest-output-'))
-  t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
-  const outfile = join(folder, `${file}.mjs`)
-  await build({ entryPoints: [join(packageRoot, 'plugins/console/web/pages/instance', file)], bundle: true, format: 'esm', outfile })
-  return await import(pathToFileURL(outfile).href) as T
-}
 
 async function startGuest (t: Test): Promise<{ guest: { ls: Ls }, page: Files }> {
   const guest: { ls: Ls } = { ls: () => {} }
@@ -88,5 +75,5 @@ async function startGuest (t: Test): Promise<{ guest: { ls: Ls }, page: Files }>
     server.closeAllConnections()
     server.close()
   })
-  return { guest, page: await load<Files>(t, 'file-transfer.ts') }
+  return { guest, page: await pageModule<Files>(t, 'pages/instance/file-transfer.ts') }
 }

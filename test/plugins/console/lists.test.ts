@@ -1,14 +1,9 @@
 // What an open list of the console makes of the events that come: the page's own code, at a server that answers when the test wants.
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
 import t, { type Test } from 'tap'
-import { packageRoot } from '../../../core/package-root.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { pageModule } from './page-module.ts'
 
 interface Loaded { readonly data: { readonly value: ReadonlyArray<{ readonly id: string }> | undefined }, reload (): void, later (id?: string): void, forget? (id: string): void }
 interface Page { createLoaded (url: string): Loaded, createRows (url: string): Loaded, noteEvent (loaded: Loaded, event: unknown): void }
@@ -51,7 +46,6 @@ t.test('a deletion during a read is not undone by its answer', async (t) => {
 interface Things { rows: readonly string[], answer: ((response: ServerResponse) => void) | undefined }
 
 async function start (t: Test): Promise<{ page: Page, server: Things }> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-lists-'))
   const things: Things = { rows: [], answer: undefined }
   const server = createServer((_request, response) => {
     if (things.answer !== undefined) things.answer(response)
@@ -62,13 +56,10 @@ async function start (t: Test): Promise<{ page: Page, server: Things }> {
   const { fetch: fetchHere } = globalThis
   // A page's addresses are those of its server.
   globalThis.fetch = async (path, init) => await fetchHere(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}${String(path)}`, init)
-  t.teardown(async () => {
+  t.teardown(() => {
     globalThis.fetch = fetchHere
     server.closeAllConnections()
     server.close()
-    await rm(folder, { recursive: true, force: true })
   })
-  const outfile = join(folder, 'list.mjs')
-  await build({ entryPoints: [join(packageRoot, 'plugins/console/web/state/list.ts')], bundle: true, format: 'esm', outfile })
-  return { page: await import(pathToFileURL(outfile).href) as Page, server: things }
+  return { page: await pageModule<Page>(t, 'state/list.ts'), server: things }
 }

@@ -1,12 +1,7 @@
 // What a page has open while nobody sees it: the page's own code, with a document and streams that the test leads.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { mock } from 'node:test'
-import { pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
 import t, { type Test } from 'tap'
-import { packageRoot } from '../../../core/package-root.ts'
+import { pageModule } from './page-module.ts'
 
 interface Page {
   followLive (): () => void
@@ -76,14 +71,8 @@ t.test('a page that nobody sees takes none of the few connections of a browser, 
 })
 
 async function openPage (t: Test): Promise<{ page: Page, tab: Tab }> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-seen-'))
   const tab = new Tab()
   Object.assign(globalThis, { document: tab, EventSource: Stream })
-  t.teardown(async () => {
-    for (const name of ['document', 'EventSource']) Reflect.deleteProperty(globalThis, name)
-    await rm(folder, { recursive: true, force: true })
-  })
-  const outfile = join(folder, 'live.mjs')
-  await build({ entryPoints: [join(packageRoot, 'plugins/console/web/state/live.ts')], bundle: true, format: 'esm', outfile })
-  return { page: await import(pathToFileURL(outfile).href) as Page, tab }
+  t.teardown(() => { for (const name of ['document', 'EventSource']) Reflect.deleteProperty(globalThis, name) })
+  return { page: await pageModule<Page>(t, 'state/live.ts'), tab }
 }
