@@ -154,7 +154,8 @@ export class Ports {
   /** The instance's VM is gone, and so its connections end. Never rejects. */
   async cut (instanceId: string): Promise<void> {
     for (const { listener } of this.#held.of(instanceId)) listener?.cut()
-    if (this.#awake.delete(instanceId)) await this.#applyRules()
+    // `moved` may have heard of it first, and its rules are not in force yet: whoever is told that the instance sleeps may send at once.
+    if (this.#awake.delete(instanceId) || this.#rules.isBehind) await this.#applyRules()
   }
 
   async #publish (instance: { readonly id: string, readonly name: string }, wishes: readonly Wish[], field: string): Promise<Live[]> {

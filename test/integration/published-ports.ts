@@ -86,18 +86,18 @@ async function published (t: Test): Promise<void> {
   const alone: number[] = []
   const woken: number[] = []
   for (let round = 0; round < 3; round++) {
-    await asleep(server)
+    await asleep(t, server)
     alone.push(await timed(async () => { await server.sdk.instances.restore('echo') }))
-    await asleep(server)
+    await asleep(t, server)
     woken.push(await timed(async () => { t.match(await ask('127.0.0.1', tcp.host_port, 'first'), /^first /) }))
   }
   const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[1] ?? NaN
   t.comment(`restore alone ${median(alone).toFixed(0)} ms, first byte of a sleeper ${median(woken).toFixed(0)} ms: ratio ${(median(woken) / median(alone)).toFixed(2)}`)
 
-  await asleep(server)
+  await asleep(t, server)
   t.equal(await datagram(udp.host_port, 'asleep'), 'asleep', 'the first datagram is kept')
 
-  await asleep(server)
+  await asleep(t, server)
   const before = await restores(server, id)
   const answers = await Promise.all(Array.from({ length: 200 }, async (_, n) => await ask('127.0.0.1', tcp.host_port, `caller ${n}`)))
   t.equal(answers.filter((answer, n) => answer.startsWith(`caller ${n} `)).length, 200)
@@ -108,8 +108,10 @@ async function published (t: Test): Promise<void> {
   t.notMatch((await commands.run('nft', ['list', 'tables'])).stdout, /-ports/, 'no rule is left')
 }
 
-async function asleep (server: TestServer): Promise<void> {
+/** What comes from then on must find no rule that leads it to a guest that is gone. */
+async function asleep (t: Test, server: TestServer): Promise<void> {
   await server.sdk.instances.standby('echo')
+  t.notMatch((await commands.run('nft', ['list', 'tables'])).stdout, /-ports/, 'no rule leads to a guest that sleeps')
 }
 
 async function publish (server: TestServer, body: object): Promise<{ readonly host_port: number, readonly way: string }> {
