@@ -33,10 +33,8 @@ export function createProbeMemory (find: () => Promise<HypervisorProbe>, now = (
   }
 
   function ask (): Promise<HypervisorProbe> {
-    if (asking !== undefined) return asking
-    const mine: Promise<HypervisorProbe> = findBetter().then((found) => asking === mine ? keep(found) : found).finally(() => { if (asking === mine) asking = undefined })
-    asking = mine
-    return mine
+    asking ??= findBetter().then(keep).finally(() => { asking = undefined })
+    return asking
   }
 
   return {
