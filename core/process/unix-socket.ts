@@ -34,7 +34,7 @@ export async function takesConnections (folder: string, name: string): Promise<b
     (await connectUnix(folder, name)).destroy()
     return true
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')) return false
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN')) return false
     throw error
   }
 }

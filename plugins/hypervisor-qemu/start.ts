@@ -50,7 +50,7 @@ async function tryControl (spec: VmSpec, deadline: number, running: boolean): Pr
     qmp.close()
     return undefined
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET') || QmpClosed.is(error)) return undefined
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN') || QmpClosed.is(error)) return undefined
     throw error
   }
 }

@@ -57,7 +57,7 @@ t.test('the Dockerfile in use and its ignore files are sent whatever .dockerigno
   }
 })
 
-t.test('Ctrl-C cancels a build that was sent and not yet answered, and sends no more of one that is on its way', { timeout: 60_000 }, async (t) => {
+t.test('Ctrl-C cancels a build that was sent and not yet answered, and sends no more of one that is on its way', { timeout: 240_000 }, async (t) => {
   const folder = t.testdir({ small: { Dockerfile: 'FROM scratch' }, large: { Dockerfile: 'FROM scratch', ballast: 'x' }, 'services.yaml': 'name: p\nservices:\n  web:\n    build: small\n' })
   await writeFile(join(folder, 'large/ballast'), randomBytes(32 * 2 ** 20))
   for (const args of [['build', join(folder, 'small')], ['build', '-d', join(folder, 'small')], ['compose', 'up', '-f', join(folder, 'services.yaml')]]) {

@@ -56,7 +56,7 @@ async function reopen (folder: RunFolder): Promise<number> {
       socket.destroy()
     }
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ABORT_ERR')) return -1
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN', 'ABORT_ERR')) return -1
     throw error
   }
 }
@@ -71,8 +71,9 @@ export async function outputEnded (folder: RunFolder): Promise<void> {
     try {
       (await connectUnix(folder.path, CONTROL_SOCKET)).destroy()
     } catch (error) {
-      // ECONNRESET: the process closed a connection at once, so it still runs. On any other of these errors nobody listens: it has ended.
-      if (!hasCode(error, 'ECONNRESET')) return
+      // ECONNRESET: the process closed a connection at once, so it still runs. EAGAIN: as many as may wait do so, since a busy host has not let it run. On any other error nobody
+      // listens: it has ended.
+      if (!hasCode(error, 'ECONNRESET', 'EAGAIN')) return
     }
     await sleep(END_PAUSE_MS)
   }

@@ -50,7 +50,7 @@ export function createRestClient ({ name, folder, socket, prefix = '', timeoutMs
 
 /** Whether the error is that of a VMM that has just been started and does not listen yet. */
 export function mayListenLater (error: unknown): boolean {
-  return VmmUnreachable.is(error) && hasCode(error.cause, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')
+  return VmmUnreachable.is(error) && hasCode(error.cause, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN')
 }
 
 interface Exchange {

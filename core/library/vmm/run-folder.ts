@@ -83,8 +83,8 @@ export function runFolder (directory: string, driver: string, word: string, { be
       try {
         (await connectUnix(room, socket)).destroy()
       } catch (error) {
-        // A VMM listened there a moment ago.
-        if (hasCode(error, 'ECONNRESET')) return
+        // A VMM listened there a moment ago, or listens and does not come to it: as many as may wait do so.
+        if (hasCode(error, 'ECONNRESET', 'EAGAIN')) return
         // A file that is not a socket does not belong to a VMM that was started there.
         if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
         remove()

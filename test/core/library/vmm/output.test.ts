@@ -5,6 +5,7 @@ import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'n
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { outputArgs, outputEnded, OUTPUT_PROGRAM, rotateOutput } from '../../../../core/library/vmm/output.ts'
 import { runFolder } from '../../../../core/library/vmm/run-folder.ts'
@@ -72,6 +73,29 @@ await t.test('idle strangers at a port of the guest keep nobody out: the newest 
   child.kill('SIGKILL')
   await exited
   await outputEnded(folder)
+})
+
+await t.test('a process that writes the files and cannot run for a while is waited for, and what it had not written is there then', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const folder = runFolder(directory, 'run', 'none')
+  await folder.make(undefined)
+  for (const name of ['console', 'output', 'report']) {
+    await writeFile(join(directory, name), '')
+    await symlink(join(directory, name), join(folder.path, name))
+  }
+  const child = spawn(OUTPUT_PROGRAM, [...outputArgs('v'), 'sh', '-c', 'read -r word; echo "$word"'], { cwd: folder.path, stdio: ['pipe', 'ignore', 'ignore'] })
+  const exited = once(child, 'exit')
+  const keeper = Number(await eventually('what stays behind', async () => /^\d+$/.exec((await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).trim())?.[0]))
+  process.kill(keeper, 'SIGSTOP')
+  t.teardown(() => { try { process.kill(keeper, 'SIGCONT') } catch { /* it has ended */ } })
+  child.stdin?.end('last words\n')
+  await exited
+  const ended = outputEnded(folder)
+  t.equal(await Promise.race([ended, sleep(300, 'it is waited for')]), 'it is waited for')
+  process.kill(keeper, 'SIGCONT')
+  await ended
+  t.equal(await readFile(join(directory, 'console'), 'utf8'), 'last words\n')
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root can become another user'
