@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
 import { lookup, lookupStored } from '../http/lookup.ts'
+import { durableProcessId, PROCESS_ID } from './durable-id.ts'
 import { createKeyCache, principalOf } from './key-cache.ts'
 import type { Found } from '../http/list.ts'
 import { createApiKeyRepository, type ApiKeyRecord, type KeyFilter, type KeyPage } from './key-repository.ts'
@@ -94,7 +95,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
         }
       }
     },
-    addProcessKey (key) { own.add(key, { id: 'process', name: 'process', scopes: ['*'] }, Infinity) },
+    addProcessKey (key) { own.add(key, { id: PROCESS_ID, durableId: durableProcessId(key), name: 'process', scopes: ['*'] }, Infinity) },
     async create (options) {
       const made = makeRecord(options, clock(), scopes)
       await repository.insert(made.record, hashKey(made.key))

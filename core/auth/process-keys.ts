@@ -1,5 +1,6 @@
 // Keys that live in this process only and are never stored.
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
+import { durableIdOf } from './durable-id.ts'
 import { hashKey } from './key-text.ts'
 
 interface Entry { readonly principal: ApiKeyPrincipal, readonly expiresAt: number }
@@ -8,6 +9,7 @@ export interface ProcessKeys {
   /** Accepts `key` until `expiresAt` on the same clock; returns the function that ends it earlier. */
   add (key: string, principal: ApiKeyPrincipal, expiresAt: number): () => void
   find (hash: string): Entry | undefined
+  /** By its durable id. */
   findById (id: string): Entry | undefined
 }
 
@@ -22,6 +24,6 @@ export function createProcessKeys (elapsed: () => number): ProcessKeys {
       return () => { entries.delete(hash) }
     },
     find: (hash) => entries.get(hash),
-    findById: (id) => [...entries.values()].find(({ principal }) => principal.id === id)
+    findById: (id) => [...entries.values()].find(({ principal }) => durableIdOf(principal) === id)
   }
 }

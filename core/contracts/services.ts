@@ -69,6 +69,8 @@ export interface ApiKeyPrincipal {
   readonly repositories?: readonly string[]
   /** ms since the epoch; absent: never */
   readonly expiresAt?: number
+  /** what is stored in place of `id`, where that is not the key's own; core/auth/durable-id.ts reads it */
+  readonly durableId?: string
 }
 /** core/auth/keys.ts */
 export interface ApiKeys {
@@ -76,7 +78,7 @@ export interface ApiKeys {
   verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
   /** The same for a key of which only the hash is kept; core/auth/key-text.ts makes it. */
   verifyHash (hash: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
-  /** The current principal of the key with this id, for work that goes on after the request that the key was presented with; `undefined` when the key is unknown, expired or revoked. */
+  /** The current principal of the key with this id (that of `durableIdOf`), for work that goes on after the request that the key was presented with; `undefined` when the key is unknown, expired or revoked. */
   current (id: string): Promise<ApiKeyPrincipal | undefined>
   /** A key valid only in this process and for at most `ttlMs`; never stored. */
   issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[]): { readonly id: string, readonly key: string, revoke (): void }

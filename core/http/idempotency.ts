@@ -3,6 +3,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
 import type { Knex } from 'knex'
+import { durableIdOf } from '../auth/durable-id.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { hostClocks, steadyClock, type Clocks } from '../steady-clock.ts'
 import { IdempotencyInProgress, IdempotencyKeyReused } from './errors.ts'
@@ -112,7 +113,7 @@ function storable (reply: FastifyReply, payload: unknown): StoredAnswer | undefi
 }
 
 function claimFor (request: FastifyRequest, key: string, owner: string, now: number): Claim {
-  const place = [request.principal?.id ?? '', request.method, request.url, key].join('\0')
+  const place = [request.principal === null ? '' : durableIdOf(request.principal), request.method, request.url, key].join('\0')
   return {
     id: createHash('sha256').update(place).digest('hex'),
     // An HMAC, since a body may hold a password that could be guessed from a plain hash.

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { Type } from 'typebox'
+import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { bearerKey } from '../../core/auth/presented.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
 import { ANY_KEY } from '../../core/http/authorize.ts'
@@ -54,7 +55,7 @@ function lastEventId (request: FastifyRequest): string | undefined {
 /** Called again while a stream is open, since a key can be revoked. */
 async function callerOf (request: FastifyRequest, apiKeys: ApiKeys): Promise<ApiKeyPrincipal | undefined> {
   const key = bearerKey(request.headers.authorization ?? '')
-  return key === undefined ? await apiKeys.current(present(request.principal).id) : await apiKeys.verify(key)
+  return key === undefined ? await apiKeys.current(durableIdOf(present(request.principal))) : await apiKeys.verify(key)
 }
 
 function present (principal: ApiKeyPrincipal | null): ApiKeyPrincipal {

@@ -10,7 +10,7 @@ export interface WebhookRecord {
   readonly filter: Filter
   /** sealed with the key of this data folder */
   readonly sealedSecret: string
-  /** the key whose rights it has */
+  /** the key whose rights it has, by its durable id */
   readonly keyId: string
   readonly isEnabled: boolean
   readonly status: WebhookStatus

@@ -1,5 +1,6 @@
 // The functions of the routes: one per request.
 import { createId } from '@paralleldrive/cuid2'
+import { durableIdOf } from '../../core/auth/durable-id.ts'
 import type { ApiKeyPrincipal, Secrets } from '../../core/contracts/services.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
@@ -56,7 +57,7 @@ export class Webhooks {
   }
 
   /** @throws invalid_request, address_refused, too_many_webhooks */
-  async create ({ url, filter = {}, enabled = true }: WebhookCreate, { id: keyId }: ApiKeyPrincipal): Promise<{ readonly record: WebhookRecord, readonly secret: string }> {
+  async create ({ url, filter = {}, enabled = true }: WebhookCreate, key: ApiKeyPrincipal): Promise<{ readonly record: WebhookRecord, readonly secret: string }> {
     const { repository, feed, secrets, maxWebhooks } = this.#parts
     const address = await this.#checked(url, filter)
     return await this.#locks.hold('create', async () => {
@@ -65,7 +66,7 @@ export class Webhooks {
       const secret = makeSecret()
       const { newest } = await feed.window()
       const record: WebhookRecord = {
-        ...NEW, id, keyId, filter, url: address, sealedSecret: secrets.seal(purposeOf(id), secret), isEnabled: enabled, position: newest, deliveredId: null, deliveredAt: null, createdAt: Date.now()
+        ...NEW, id, keyId: durableIdOf(key), filter, url: address, sealedSecret: secrets.seal(purposeOf(id), secret), isEnabled: enabled, position: newest, deliveredId: null, deliveredAt: null, createdAt: Date.now()
       }
       // When it fails the row may be there all the same: it may have been stored, and the answer lost. Nobody would know its secret.
       await nowOrLater(async () => { await repository.insert(record) }, () => { void untilDone(async () => { await repository.remove(record) }, this.#closing.signal) })
@@ -88,14 +89,14 @@ export class Webhooks {
    * Changes it, and restarts it if it was dead. From then on it has the rights of the calling key: otherwise another key could send what the first one may read to a receiver of its choice.
    * @throws not_found, ambiguous, invalid_request, address_refused
    */
-  async update (ref: string, { url, filter, enabled }: WebhookPatch, { id: keyId }: ApiKeyPrincipal): Promise<WebhookRecord> {
+  async update (ref: string, { url, filter, enabled }: WebhookPatch, key: ApiKeyPrincipal): Promise<WebhookRecord> {
     const { id } = await this.get(ref)
     return await this.#locks.hold(id, async () => {
       const known = await this.get(id)
       const address = await this.#checked(url ?? known.url, filter ?? {})
       await this.#end(id)
       return await nowOrLater(async () => {
-        const change = { ...NEW, keyId, url: address, filter: filter ?? known.filter, isEnabled: enabled ?? known.isEnabled }
+        const change = { ...NEW, keyId: durableIdOf(key), url: address, filter: filter ?? known.filter, isEnabled: enabled ?? known.isEnabled }
         const record = await this.#parts.repository.update(await this.get(id), change)
         this.#begin(record)
         return record

@@ -1,4 +1,5 @@
 // Webhooks as JSON, without their secrets.
+import { shownKeyId } from '../../core/auth/durable-id.ts'
 import type { WebhookRecord } from './record.ts'
 import type { WebhookView } from './schemas.ts'
 
@@ -10,7 +11,7 @@ export function webhookView ({ id, url, filter, isEnabled, status, keyId, create
     filter: { ...resources === undefined ? {} : { resources: [...resources] }, ...ids === undefined ? {} : { ids: [...ids] }, ...tags === undefined ? {} : { tags: { ...tags } } },
     enabled: isEnabled,
     status,
-    key_id: keyId,
+    key_id: shownKeyId(keyId),
     created_at: time(createdAt),
     last_delivery: deliveredId === null || deliveredAt === null ? null : { event_id: String(deliveredId), delivered_at: time(deliveredAt) },
     failed_attempts: attempts,

@@ -1,4 +1,5 @@
 // The sessions of users who are logged in. They exist in this process only: nothing of them is stored, and they end with it.
+import { durableIdOf } from '../../../core/auth/durable-id.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
 import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
 import { keptForm, makeSecret } from './secret-text.ts'
@@ -45,7 +46,8 @@ export class Sessions {
   begin (principal: ApiKeyPrincipal): { readonly secret: string, readonly session: Session } {
     const { apiKeys, lifetimeMs, maxPerKey, clock, elapsed } = this.#options
     this.#endExpired()
-    const own = [...this.#sessions.values()].filter(({ keyId }) => keyId === principal.id)
+    const keyId = durableIdOf(principal)
+    const own = [...this.#sessions.values()].filter((session) => session.keyId === keyId)
     for (const oldest of own.slice(0, Math.max(0, own.length + 1 - maxPerKey))) this.end(oldest.id)
     const eldest = this.#sessions.keys().next().value
     if (this.#sessions.size >= MAX_SESSIONS && eldest !== undefined) this.end(eldest)
@@ -54,7 +56,7 @@ export class Sessions {
     const now = clock()
     const lasts = Math.min(lifetimeMs, (principal.expiresAt ?? Infinity) - now)
     const session: Session = {
-      id, keyId: principal.id, expiresAt: now + lasts, endsAt: elapsed() + lasts, open: new Set(), release: apiKeys.whenEnded(principal, () => { this.end(id) })
+      id, keyId, expiresAt: now + lasts, endsAt: elapsed() + lasts, open: new Set(), release: apiKeys.whenEnded(principal, () => { this.end(id) })
     }
     this.#sessions.set(id, session)
     return { secret, session }

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Knex } from 'knex'
 import t from 'tap'
 import { ensureAdminKey } from '../../../core/auth/admin-key.ts'
+import { durableIdOf } from '../../../core/auth/durable-id.ts'
 import { createApiKeyRepository } from '../../../core/auth/key-repository.ts'
 import { createKeyWatch } from '../../../core/auth/key-watch.ts'
 import { createApiKeys } from '../../../core/auth/keys.ts'
@@ -115,6 +116,13 @@ eachDatabase(t, 'keys of this process are never stored, and end', async (t, data
   t.equal(await keys.verify(other.key), undefined)
   keys.addProcessKey('a-key-of-the-operator')
   t.match(keys.verify('a-key-of-the-operator'), { scopes: ['*'] })
+  t.equal(await keys.current('process'), undefined, 'which key that was is not known')
+  const principal = await keys.verify('a-key-of-the-operator')
+  const lasting = principal === undefined ? '' : durableIdOf(principal)
+  t.match(await keys.current(lasting), { id: 'process' })
+  const next = await keysOn(database, clock)
+  next.addProcessKey('its-successor')
+  t.equal(await next.current(lasting), undefined, 'what one key began is not the next one\'s')
   t.same(await keys.list(), [])
 })
 

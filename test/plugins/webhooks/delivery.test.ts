@@ -247,6 +247,29 @@ t.test('with its key a webhook ends, and another key takes it over with the righ
   t.same(receiver.deliveries.map(shown), ['thing.created a 0', 'thing.updated a 4'])
 })
 
+t.test('with the BERTH_API_KEY that made it a webhook ends, and goes on while a server starts with the same', async (t) => {
+  const receiver = await startReceiver(t)
+  const start = async (apiKey: string, dataDir: string): ReturnType<typeof startWithWebhooks> => await startWithWebhooks(t, {}, { server: { dataDir, listen: '127.0.0.1:0', apiKey, metrics: { enabled: false } } })
+  const dataDir = t.testdir()
+  const [leaked, next] = ['a-key-that-leaked', ADMIN_KEY]
+  const first = await start(leaked, dataDir)
+  const { id, key_id: keyId } = await first.make({ url: receiver.url }, leaked)
+  t.equal(keyId, 'process', 'as GET /whoami has it: nothing by which the key could be guessed')
+  await first.things.make('a')
+  await got(receiver, 1)
+  await first.app.stop()
+  const second = await start(leaked, dataDir)
+  await second.things.set('a', '1')
+  await got(receiver, 2)
+  await second.app.stop()
+  const third = await start(next, dataDir)
+  t.match(await third.until(id, 'dead'), { key_id: 'process', last_error: { message: 'the key that made it has ended' } })
+  await third.things.set('a', '2')
+  t.match((await third.call('PATCH', `/webhooks/${id}`, {})).body, { status: 'active', last_error: null })
+  await got(receiver, 3)
+  t.same(receiver.deliveries.map(shown), ['thing.created a 0', 'thing.updated a 1', 'thing.updated a 2'], 'the next key takes it over')
+})
+
 t.test('nothing is sent once a webhook is deleted', async (t) => {
   const run = await startWithWebhooks(t, { timeout: '10m' })
   const receiver = await startReceiver(t, { answer: () => {} })
