@@ -1,6 +1,6 @@
 // The parts that every operation on builds uses, as one object.
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
-import type { Logger } from '../../core/contracts/services.ts'
+import type { ApiKeys, Logger } from '../../core/contracts/services.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { VolumeService } from '../instances/volumes/contract.ts'
@@ -21,6 +21,7 @@ export interface Context {
   readonly repository: BuildRepository
   readonly files: BuildFiles
   readonly disk: DiskSpace
+  readonly apiKeys: Pick<ApiKeys, 'current'>
   readonly queue: BuildQueue
   /** aborts when the server stops */
   readonly closing: AbortController

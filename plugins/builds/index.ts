@@ -1,4 +1,5 @@
 // The plugin "builds": makes images from sources, each in a VM of its own.
+import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
@@ -35,7 +36,8 @@ export function buildsPlugin (source: RunnerSource): Plugin {
           shares: createShares({ perOwner: settings.maxPerKey, inAll: settings.maxQueued + settings.concurrency, isOver: async (id) => builds.isOver(id), refuse: TooManyBuilds }),
           rightsOf ({ principal }) {
             const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
-            return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
+            const keyId = principal === null ? undefined : durableIdOf(principal)
+            return { keyId, mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
           }
         }),
         stop: async () => { await builds.close() }
@@ -57,6 +59,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     runner,
     files: new BuildFiles(dataDir),
     disk: deps.disk,
+    apiKeys: deps.apiKeys,
     queue: new BuildQueue(settings.concurrency),
     closing: new AbortController(),
     live: new Map(),

@@ -38,6 +38,8 @@ export interface BuildRecord {
 
 /** A build's order. It is stored beside the source, and removed with it. */
 export interface BuildOrder {
+  /** the key that asked for it, by its durable id; an earlier version has stored none */
+  readonly keyId?: string
   readonly dockerfile?: string
   readonly dockerfilePath?: string
   readonly buildArgs: Readonly<Record<string, string>>

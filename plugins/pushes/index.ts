@@ -23,6 +23,7 @@ function compose (deps: Deps, config: PushesConfig): Pushes {
     repository,
     queue: deps.jobs.queue(manifest.id, { concurrency: config.concurrency }),
     copy: createCopier({ folders, sources: imageSources, timeoutMs: durationMs(config.pushTimeout) }),
+    apiKeys: deps.apiKeys,
     metrics: createPushesMetrics(deps.metrics, () => runner.waiting()),
     keepFinished: config.keepFinished
   })

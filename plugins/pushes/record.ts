@@ -16,6 +16,8 @@ export interface NewPush {
   readonly insecure: boolean
   /** the caller has lent credentials, which are kept in memory only */
   readonly isLent: boolean
+  /** the key that asked for it, by its durable id; null: an earlier version has stored none */
+  readonly keyId: string | null
   /** epoch `ms` */
   readonly createdAt: number
 }

@@ -17,6 +17,7 @@ interface Row {
   destination: string
   insecure: number
   is_lent: number
+  key_id: string | null
   layers: number | null
   bytes: number | string | null
   error: string | null
@@ -153,6 +154,7 @@ function rowOf (record: PushRecord, hostId: string): Omit<Row, 'number'> {
     destination: record.destination,
     insecure: record.insecure ? 1 : 0,
     is_lent: record.isLent ? 1 : 0,
+    key_id: record.keyId,
     layers: record.layers,
     bytes: record.bytes,
     error: record.error,
@@ -173,6 +175,7 @@ function recordOf (row: Row): PushRecord {
     destination: row.destination,
     insecure: row.insecure !== 0,
     isLent: row.is_lent !== 0,
+    keyId: row.key_id,
     layers: row.layers,
     bytes: row.bytes === null ? null : Number(row.bytes),
     error: row.error,

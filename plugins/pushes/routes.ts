@@ -1,6 +1,7 @@
 // The HTTP side of pushes: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
@@ -28,7 +29,7 @@ export function pushRoutes ({ pushes, shares, mayWrite }: PushRouteOptions): Fas
       config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound, TooManyPushes], passesErrors: true },
       schema: { tags: TAGS, body: PushCreate, response: { 202: PushView } }
     }, async (request, reply) => {
-      const push = await shares.begin(request.principal, async () => await pushes.create(request.body, (repository) => mayWrite(request, repository)), ({ id }) => id)
+      const push = await shares.begin(request.principal, async () => await pushes.create(request.body, keyIdOf(request), (repository) => mayWrite(request, repository)), ({ id }) => id)
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
     })
 
@@ -42,4 +43,8 @@ export function pushRoutes ({ pushes, shares, mayWrite }: PushRouteOptions): Fas
       schema: { tags: TAGS, params: PushPath, response: { 200: PushView } }
     }, async (request) => pushView(await pushes.get(request.params.id)))
   }
+}
+
+function keyIdOf ({ principal }: FastifyRequest): string | null {
+  return principal === null ? null : durableIdOf(principal)
 }

@@ -1,5 +1,5 @@
 // Runs pushes in the order in which they came, with a limit on concurrent ones, and stores how each ended. Only this file keeps the lent credentials.
-import type { JobQueue, Logger } from '../../core/contracts/services.ts'
+import type { ApiKeys, JobQueue, Logger } from '../../core/contracts/services.ts'
 import { doUntilDone } from '../../core/jobs/until-done.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import type { Copier } from './copy.ts'
@@ -24,6 +24,7 @@ export interface RunnerParts {
   readonly repository: Pick<PushRepository, 'begin' | 'weigh' | 'finish' | 'forget'>
   readonly queue: JobQueue
   readonly copy: Copier
+  readonly apiKeys: Pick<ApiKeys, 'current'>
   readonly metrics: PushesMetrics
   readonly keepFinished: number
 }
@@ -60,6 +61,7 @@ async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryC
   const startedAt = performance.now()
   await stored(parts, push, signal, async () => { await repository.begin(push.id) })
   const failure = await failureOf(parts, push, async () => {
+    await requireKey(parts, push, signal)
     await copy(push, { credentials, signal, weighed: async (weight) => { await stored(parts, push, signal, async () => { await repository.weigh(push.id, weight) }) } })
   })
   // The row stays as it is, and the next server decides.
@@ -72,6 +74,16 @@ async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryC
 /** Stores a change of a push, however long the database is away: nobody else would, and the push would seem to go on for ever. @throws when the server stops meanwhile */
 async function stored ({ log }: RunnerParts, push: PushRecord, signal: AbortSignal, change: () => Promise<void>): Promise<void> {
   await doUntilDone(change, signal, (error) => { log.warn({ err: error, push: push.id }, 'the state of a push could not be stored yet; it is tried again') })
+}
+
+/** @throws PushFailure when the key that asked for the push has ended since */
+async function requireKey ({ apiKeys, log }: RunnerParts, { id, keyId }: PushRecord, signal: AbortSignal): Promise<void> {
+  if (keyId === null) return
+  let holds = false
+  await doUntilDone(async () => { holds = await apiKeys.current(keyId) !== undefined }, signal, (error) => {
+    log.warn({ err: error, push: id }, 'whether the key of a push still holds could not be found out; it is tried again')
+  })
+  if (!holds) throw new PushFailure('login-refused', 'the key that asked for it has ended')
 }
 
 /** The failure for the caller; undefined when the push succeeded. */

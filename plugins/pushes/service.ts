@@ -51,8 +51,8 @@ export class Pushes {
     await this.#parts.runner.close()
   }
 
-  /** @param mayWrite whether the caller may write to a repository. @throws RepositoryForbidden, … */
-  async create (body: PushCreate, mayWrite: (repository: string) => boolean): Promise<ShownPush> {
+  /** @param keyId the key that asks, by its durable id @param mayWrite whether it may write to a repository. @throws RepositoryForbidden, … */
+  async create (body: PushCreate, keyId: string | null, mayWrite: (repository: string) => boolean): Promise<ShownPush> {
     const { repository, runner, sources, isOwn } = this.#parts
     const target = parseTarget(body.target, isOwn)
     if (!mayWrite(target.repository)) throw RepositoryForbidden(target.repository)
@@ -74,6 +74,7 @@ export class Pushes {
         destination: target.destination,
         insecure: body.insecure === true,
         isLent: credentials !== undefined,
+        keyId,
         createdAt: Date.now()
       }), () => { void untilDone(async () => { await repository.remove(id) }, this.#closing.signal) })
       runner.add(push, credentials)

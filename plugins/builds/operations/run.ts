@@ -35,7 +35,10 @@ export async function run (context: Context, build: LiveBuild): Promise<void> {
     const order = await context.files.readOrder(id)
     timer = setTimeout(() => { controller.abort(new Ended('failed', `the build took longer than ${order.timeoutSeconds} s`)) }, order.timeoutSeconds * 1000)
     controller.signal.throwIfAborted()
-    const outcome = await context.runner.run(await jobOf(context, build, order), progressOf(context, build), controller.signal)
+    const job = await jobOf(context, build, order)
+    // After the secrets were read: those that are put there once the key has ended are none of them.
+    await requireKey(context, order)
+    const outcome = await context.runner.run(job, progressOf(context, build), controller.signal)
     await context.repository.setOutcome(id, outcome)
     end = { status: 'ready' }
   } catch (error) {
@@ -70,6 +73,11 @@ async function jobOf ({ files, secrets, builders, clock }: Context, { id, builde
     network: order.network,
     cacheVolumeId: builder?.volumeId
   }
+}
+
+/** Rights are in the order, which outlives the key. @throws build_failed */
+async function requireKey ({ apiKeys }: Context, { keyId }: BuildOrder): Promise<void> {
+  if (keyId !== undefined && await apiKeys.current(keyId) === undefined) throw BuildFailed('the key that asked for it has ended')
 }
 
 function progressOf (context: Context, { id, log }: LiveBuild): BuildProgress {

@@ -8,6 +8,8 @@ import type { BuildSettings } from '../settings.ts'
 
 /** What the caller may do, and what this server can do. */
 export interface Rights {
+  /** the key that asks, by its durable id */
+  readonly keyId?: string
   /** whether the key has `build:admin` */
   readonly mayAdmin: boolean
   /** whether the key has `image:read` */
@@ -30,6 +32,7 @@ export function orderOf (fields: CreateBuild, settings: BuildSettings, rights: R
   if (fields.dockerfile !== undefined && fields.dockerfile_path !== undefined) throw InvalidRequest('dockerfile_path: cannot be given together with dockerfile')
   if (fields.is_admin_build === true && fields.global_cache_key === undefined) throw InvalidRequest('is_admin_build: needs global_cache_key, the cache that the build is to fill')
   return {
+    keyId: rights.keyId,
     dockerfile: fields.dockerfile,
     dockerfilePath: fields.dockerfile_path === undefined ? undefined : pathInSource(fields.dockerfile_path),
     target: fields.target,

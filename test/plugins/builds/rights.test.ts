@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { idOfKey } from '../../../core/auth/key-text.ts'
 import { createApiKeys } from '../../../core/auth/keys.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
@@ -68,6 +69,37 @@ t.test('secrets come from the folder of the server, by name, and stand nowhere e
   t.notMatch(JSON.stringify(app.lines), value)
   t.notMatch(JSON.stringify(await app.get(id)), value)
   t.match(await readFile(join(app.dataDir, 'builds', id, 'order.json'), 'utf8'), /npm_token/, 'only its name')
+})
+
+t.test('a build whose key has ended does not begin and gets no secret, also after a restart', async (t) => {
+  const secretsDir = await temporaryFolder(t)
+  await writeFile(join(secretsDir, 'npm_token'), 'old')
+  const config = { secretsDir, concurrency: 1 }
+  const app = await startBuilds(t, { config })
+  const leaked = await keyWith(t, app, 'build:write')
+  const ask = async (headers = {}): Promise<string> => String((await app.post({ source: SOURCE, secrets: '[{"id":"npm_token"}]' }, headers)).body['id'])
+  const running = await ask()
+  const waiting = await ask(leaked)
+  const next = await ask()
+  const later = await ask(leaked)
+  const unknown = await ask(leaked)
+  const good = await ask()
+  await app.runner.begun(running)
+  t.equal((await app.call('DELETE', `/keys/${idOfKey(leaked['authorization']?.slice(7) ?? '') ?? ''}`)).status, 204)
+  await writeFile(join(secretsDir, 'npm_token'), 'new')
+  ;(await app.runner.begun(running)).finish()
+  t.match(await app.become(waiting, 'failed'), { error: 'the key that asked for it has ended' })
+  await app.runner.begun(next)
+  t.same(app.runner.order, [running, next])
+  await app.app.stop()
+  const order = join(app.dataDir, 'builds', unknown, 'order.json')
+  const { keyId: _keyId, ...earlier } = JSON.parse(await readFile(order, 'utf8'))
+  await writeFile(order, JSON.stringify(earlier))
+  const second = await startBuilds(t, { dataDir: app.dataDir, config })
+  second.runner.onRun = (run) => { run.finish() }
+  t.match(await second.become(later, 'failed'), { error: 'the key that asked for it has ended' })
+  await second.become(good, 'ready')
+  t.same(second.runner.order, [unknown, good], 'what an earlier version has stored names no key, and runs')
 })
 
 t.test('a secret that is gone when the build starts, or too large, fails it', async (t) => {

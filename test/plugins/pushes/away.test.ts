@@ -10,7 +10,7 @@ import { failOnce } from '../../helpers/fail-once.ts'
 import { startPushesApp, textLayout, upload } from './app.ts'
 
 const PUSH: PushRecord = {
-  id: 'one', status: 'queued', image: 'i', digest: 'd', origins: [], target: 't', destination: 't', insecure: false, isLent: false, layers: null, bytes: null, error: null, createdAt: 0, completedAt: null
+  id: 'one', status: 'queued', image: 'i', digest: 'd', origins: [], target: 't', destination: 't', insecure: false, isLent: false, keyId: null, layers: null, bytes: null, error: null, createdAt: 0, completedAt: null
 }
 
 t.test('a push whose beginning and end cannot be stored at first ends all the same', async (t) => {
@@ -24,7 +24,7 @@ t.test('a push whose beginning and end cannot be stored at first ends all the sa
   }
   const repository: RunnerParts['repository'] = { begin: step('begin'), weigh: step('weigh'), finish: step('finish'), forget: step('forget') }
   const runner = createRunner({
-    log: pino({ level: 'silent' }), repository, queue: jobs.queue('pushes', { concurrency: 1 }), copy: step('copy'), metrics: { ended: () => undefined }, keepFinished: 1
+    log: pino({ level: 'silent' }), repository, queue: jobs.queue('pushes', { concurrency: 1 }), copy: step('copy'), apiKeys: { current: async () => undefined }, metrics: { ended: () => undefined }, keepFinished: 1
   })
   runner.add(PUSH, undefined)
   await eventually('it has ended', () => done.includes('forget'), { limitMs: 30_000 })
@@ -50,6 +50,7 @@ t.test('a push whose size cannot be stored at first is copied all the same, and 
     repository,
     queue: jobs.queue('pushes', { concurrency: 1 }),
     copy: async (_push, { weighed }) => { await weighed({ layers: 2, bytes: 3 }) },
+    apiKeys: { current: async () => undefined },
     metrics: { ended: () => undefined },
     keepFinished: 1
   })

@@ -6,7 +6,7 @@ import { PushRepository } from '../../../plugins/pushes/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const push = (id: string, isLent = false): NewPush => ({
-  id, image: `h/${'x'.repeat(255)}:1`, digest: `sha256:${'a'.repeat(64)}`, origins: ['localhost/a', 'h/a'], target: 'h/t:1', destination: 'localhost/t:1', insecure: true, isLent, createdAt: 1_800_000_000_123
+  id, image: `h/${'x'.repeat(255)}:1`, digest: `sha256:${'a'.repeat(64)}`, origins: ['localhost/a', 'h/a'], target: 'h/t:1', destination: 'localhost/t:1', insecure: true, isLent, keyId: `key of ${id}`, createdAt: 1_800_000_000_123
 })
 
 eachDatabase(t, 'pushes keep their order and their fields, whatever becomes of them', async (t, database) => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import t from 'tap'
 import { failureOf } from '../../helpers/failure.ts'
 import { KEY } from '../../helpers/images-app.ts'
-import { lying } from '../../helpers/hostile-registry.ts'
+import { listen, lying } from '../../helpers/hostile-registry.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { ended, startPushesApp, textLayout, upload } from './app.ts'
 
@@ -68,6 +68,20 @@ t.test('scopes are needed', async (t) => {
   for (const path of ['/pushes', '/pushes/none']) t.equal((await app.request('GET', path, undefined, key('image:read'))).status, 403)
   t.equal((await app.request('GET', '/pushes', undefined, key('push:read'))).status, 200)
   t.equal((await app.request('GET', '/pushes', undefined, 'wrong')).status, 401)
+})
+
+t.test('a push whose key has ended does not begin, also after a restart', async (t) => {
+  const app = await startPushesApp(t, {}, { concurrency: 1, pushTimeout: '2s' })
+  await upload(app, await textLayout(t, 'x'), 'app:1')
+  const silent = await listen(t, '127.0.0.1', () => {})
+  const { body: { id: keyId, key } } = await app.request('POST', '/keys', { name: 'leaked', scopes: ['push:write', 'image:read'] })
+  const push = async (number: number, by?: string): Promise<string> => String((await app.request('POST', '/pushes', { image: 'app:1', target: `${silent.host}:${silent.port}/slow/app:${number}` }, by)).body['id'])
+  const ids = [await push(1), await push(2, String(key)), await push(3)]
+  t.equal((await app.request('DELETE', `/keys/${String(keyId)}`)).status, 204)
+  const next = await app.restart()
+  const [first, leaked, last] = await Promise.all(ids.map(async (id) => await ended(next, id)))
+  t.match(leaked, { status: 'failed', error: 'the key that asked for it has ended' })
+  for (const push of [first, last]) t.notMatch(push?.error, /key/)
 })
 
 t.test('a key that is limited to repositories pushes to no other', async (t) => {

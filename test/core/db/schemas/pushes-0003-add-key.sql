@@ -1,0 +1,12 @@
+CREATE TABLE `pushes_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE TABLE `pushes_pushes` (`number` integer not null primary key autoincrement, `id` varchar(32) not null, `host_id` varchar(64) not null, `status` varchar(16) not null, `image` text not null, `digest` varchar(128) not null, `origins` text not null, `target` text not null, `destination` text not null, `insecure` integer not null, `is_lent` integer not null, `layers` integer null, `bytes` bigint null, `error` text null, `created_at` bigint not null, `completed_at` bigint null, `key_id` varchar(64) null);
+CREATE INDEX `pushes_by_number` on `pushes_pushes` (`host_id`, `number`);
+CREATE INDEX `pushes_by_status` on `pushes_pushes` (`host_id`, `status`, `number`);
+CREATE INDEX `pushes_pushes_host_id_index` on `pushes_pushes` (`host_id`);
+CREATE UNIQUE INDEX `pushes_pushes_id_unique` on `pushes_pushes` (`id`);
+INSERT INTO `pushes_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-pushes', 'done', 0);
+INSERT INTO `pushes_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-index-lists', 'done', 0);
+INSERT INTO `pushes_migrations` (`name`, `state`, `applied_at`) VALUES ('0003-add-key', 'done', 0);
+INSERT INTO `pushes_pushes` (`number`, `id`, `host_id`, `status`, `image`, `digest`, `origins`, `target`, `destination`, `insecure`, `is_lent`, `layers`, `bytes`, `error`, `created_at`, `completed_at`, `key_id`) VALUES (1, 'id 0', 'host_id 0', 'status 0', 'image 0', 'digest 0', 'origins 0', 'target 0', 'destination 0', 1, 1, 1, 1700000000000, 'error 0', 1700000000000, 1700000000000, 'key_id 0');
+INSERT INTO `pushes_pushes` (`number`, `id`, `host_id`, `status`, `image`, `digest`, `origins`, `target`, `destination`, `insecure`, `is_lent`, `layers`, `bytes`, `error`, `created_at`, `completed_at`, `key_id`) VALUES (2, 'id 1', 'host_id 1', 'status 1', 'image 1', 'digest 1', 'origins 1', 'target 1', 'destination 1', 2, 2, 2, 1700000000001, 'error 1', 1700000000001, 1700000000001, 'key_id 1');
+INSERT INTO `pushes_pushes` (`number`, `id`, `host_id`, `status`, `image`, `digest`, `origins`, `target`, `destination`, `insecure`, `is_lent`, `layers`, `bytes`, `error`, `created_at`, `completed_at`, `key_id`) VALUES (3, 'id 2', 'host_id 2', 'status 2', 'image 2', 'digest 2', 'origins 2', 'target 2', 'destination 2', 3, 3, null, null, null, 1700000000002, null, null);
