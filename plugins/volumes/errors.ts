@@ -1,9 +1,9 @@
 // The errors of the volumes plugin. Codes are API: they never change.
 import { defineError } from '../../core/errors/define.ts'
 
-export const VolumeExists = defineError('already_exists', 'conflict', (id: string) => `id: a volume with the id ${id} exists already`)
+export const VolumeExists = defineError('already_exists', 'conflict', (id: string) => `id: a volume with the id or the name ${id} exists already`)
 
-export const VolumeNameTaken = defineError('name_conflict', 'conflict', (name: string) => `name: a volume named ${name} exists already on this host; case makes no difference`)
+export const VolumeNameTaken = defineError('name_conflict', 'conflict', (name: string) => `name: a volume with the name or the id ${name} exists already on this host; case makes no difference`)
 
 /** The volume cannot be deleted. */
 export const VolumeAttached = defineError('conflict', 'conflict', (name: string, instances: readonly string[]) =>

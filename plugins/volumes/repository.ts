@@ -113,19 +113,34 @@ export class VolumeRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** `undefined` when the record was stored, else which value is taken. Names of callers' volumes are unique on one host, whatever their case; names of plugins' volumes are only for people to read. */
+  /**
+   * `undefined` when the record was stored, else which value is taken. Names of callers' volumes are unique on one host, whatever their case; names of plugins' volumes are only for people to read.
+   * Callers find a volume by its id or its name, so neither may be what another one is found by.
+   */
   async insert (record: VolumeRecord): Promise<'id' | 'name' | undefined> {
     const { id, status, name, sizeGb, tags, createdAt, generation, owner = null } = record
     try {
-      await this.#database<Row>(VOLUMES).insert({
-        id, host_id: this.#hostId, status, name, name_key: owner === null ? name.toLowerCase() : null, size_mib: sizeGb * MIB_PER_GB, tags: JSON.stringify(tags), created_at: createdAt, generation, owner, turns: 0
+      // Those of one server come one after the other, and no other server writes rows of this host: nobody takes the id or the name in between.
+      return await this.#changes.commit(async (trx) => {
+        const taken = owner === null ? await this.#takenByAnother(trx, record) : undefined
+        if (taken !== undefined) return taken
+        await trx<Row>(VOLUMES).insert({
+          id, host_id: this.#hostId, status, name, name_key: owner === null ? name.toLowerCase() : null, size_mib: sizeGb * MIB_PER_GB, tags: JSON.stringify(tags), created_at: createdAt, generation, owner, turns: 0
+        })
+        return undefined
       })
-      return undefined
     } catch (error) {
       if (!isDuplicate(error)) throw error
       // Ids are unique on all hosts.
       return await this.#database<Row>(VOLUMES).where({ id }).first() === undefined ? 'name' : 'id'
     }
+  }
+
+  /** Whether the id is another volume's name, or the name another's id. Older volumes may share a name that none of them reserves. */
+  async #takenByAnother (trx: Knex.Transaction, { id, name }: VolumeRecord): Promise<'id' | 'name' | undefined> {
+    const others = (): Knex.QueryBuilder<Row, Row[]> => this.#volumes(trx).whereNull('owner').whereNot({ status: 'deleting' })
+    if (await others().where({ name_key: id.toLowerCase() }).first() !== undefined || await others().where({ name: id }).first() !== undefined) return 'id'
+    return await others().where({ id: name }).first() === undefined ? undefined : 'name'
   }
 
   /** Makes a volume whole: its file is on disk. */

@@ -49,6 +49,28 @@ eachDatabase(t, 'what is stored comes back as it was, for one host', async (t, d
   t.notOk(await database.schema.hasTable('volumes_volumes'))
 })
 
+eachDatabase(t, 'no id of a volume is the name of another one, and no name another\'s id, also of two that are made at once', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new VolumeRepository(database, 'host')
+  const data = record('a', { name: 'db-Data' })
+  t.equal(await repository.insert(data), undefined)
+  for (const id of ['db-Data', 'DB-data']) t.equal(await repository.insert(record(id, { name: 'x' })), 'id', id)
+  t.equal(await repository.insert(record('b', { name: 'a' })), 'name')
+  t.equal(await repository.insert(record('b', { name: 'a', owner: 'builds' })), undefined, 'callers find no volume of a plugin')
+  t.equal(await repository.insert(record('x', { name: 'b' })), undefined)
+  t.equal(await repository.insert(record('same', { name: 'same' })), undefined, 'its own name is nobody else\'s')
+  t.equal(await new VolumeRepository(database, 'other').insert(record('y', { name: 'a' })), undefined, 'another host has its own')
+  await database('volumes_volumes').where({ id: 'a' }).update({ name_key: null })
+  t.equal(await repository.insert(record('db-Data', { name: 'z' })), 'id', 'a name that an older volume shares is one, too')
+  await repository.abandon('a')
+  t.equal(await repository.insert(record('db-Data', { name: 'z' })), undefined, 'what is being deleted has none')
+  for (let round = 0; round < 3; round++) {
+    const [one, other] = [`one-${round}`, `other-${round}`]
+    const both = await Promise.all([repository.insert(record(one, { name: other })), repository.insert(record(other, { name: one }))])
+    t.equal(both.filter((taken) => taken === undefined).length, 1, both.join())
+  }
+})
+
 eachDatabase(t, 'one writer or many readers, all volumes of a request or none', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
   const repository = new VolumeRepository(database, 'host')

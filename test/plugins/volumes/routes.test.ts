@@ -1,8 +1,10 @@
 // Volumes by their routes: what is made, found, listed, refused and removed.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { tar } from '../../helpers/tar.ts'
 import { openDatabase } from '../instances/database.ts'
 import { EMPTY, startWithVolumes } from './app.ts'
 
@@ -65,6 +67,16 @@ t.test('an id of one\'s own; older volumes may share a name', async (t) => {
   t.equal((await call('GET', '/volumes/My_volume.1')).status, 200)
   await call('DELETE', `/volumes/${second}`)
   t.match((await call('GET', '/volumes/data')).body, { id: 'My_volume.1' })
+})
+
+t.test('no volume takes the place of another by an id that is its name, or a name that is its id', async (t) => {
+  const { call, makeVolume, upload } = await startWithVolumes(t)
+  const id = await makeVolume('db-data')
+  t.match(await call('POST', '/volumes', { id: 'db-data', name: 'x', size_gb: 1 }), { status: 409, body: { code: 'already_exists', message: 'id: a volume with the id or the name db-data exists already' } })
+  t.match(await upload(gzipSync(tar([{ path: 'f', content: 'x' }])), 'id=db-data&name=x&size_gb=1'), { status: 409, body: { code: 'already_exists' } })
+  t.match(await call('POST', '/volumes', { name: id, size_gb: 1 }), { status: 409, body: { code: 'name_conflict', message: /^name: a volume with the name or the id / } })
+  t.match((await call('GET', '/volumes/db-data')).body, { id })
+  t.equal((await call('POST', '/volumes', { id: 'own', name: 'own', size_gb: 1 })).status, 201)
 })
 
 t.test('the same request with an idempotency key makes one volume', async (t) => {
