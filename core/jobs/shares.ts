@@ -15,8 +15,10 @@ export interface SharesOptions {
 export interface Shares {
   /** @throws the error of `refuse` */
   check (owner: Owner): Promise<void>
-  /** Begins a piece of work, which counts for its owner until it is over. Work that was begun before a restart is not counted. @throws the error of `refuse`, before the work begins */
+  /** Begins a piece of work, which counts for its owner until it is over. @throws the error of `refuse`, before the work begins */
   begin<T> (owner: Owner, begin: () => Promise<T>, idOf: (begun: T) => string): Promise<T>
+  /** Counts work that an earlier server began, and this one goes on with: also beyond what its owner may have. */
+  resume (owner: Owner, id: string): void
 }
 
 interface Share {
@@ -71,6 +73,7 @@ export function createShares ({ perOwner, inAll, isOver, refuse }: SharesOptions
       } finally {
         share.beginning--
       }
-    }
+    },
+    resume (owner, id) { shareOf(owner).ids.add(id) }
   }
 }

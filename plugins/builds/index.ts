@@ -1,5 +1,6 @@
 // The plugin "builds": makes images from sources, each in a VM of its own.
 import { durableIdOf } from '../../core/auth/durable-id.ts'
+import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
@@ -28,12 +29,13 @@ export function buildsPlugin (source: RunnerSource): Plugin {
     create (deps, config) {
       const settings = settingsOf(config)
       const builds = createBuilds(contextOf(deps, config, source.make(deps, config)))
+      const shares = createShares({ perOwner: settings.maxPerKey, inAll: settings.maxQueued + settings.concurrency, isOver: async (id) => builds.isOver(id), refuse: TooManyBuilds })
       return {
-        start: async () => { await builds.open() },
+        start: async () => { await resumeShares(shares, deps.apiKeys, await builds.open()) },
         routes: buildRoutes({
           builds,
           maxSourceBytes: settings.maxSourceBytes,
-          shares: createShares({ perOwner: settings.maxPerKey, inAll: settings.maxQueued + settings.concurrency, isOver: async (id) => builds.isOver(id), refuse: TooManyBuilds }),
+          shares,
           rightsOf ({ principal }) {
             const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
             const keyId = principal === null ? undefined : durableIdOf(principal)

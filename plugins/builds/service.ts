@@ -1,4 +1,5 @@
 // The builds of this host: the functions of the routes.
+import type { ResumedWork } from '../../core/jobs/resume-shares.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { Signal } from '../../core/jobs/signal.ts'
@@ -27,7 +28,8 @@ export interface EventsRequest {
 
 export interface Builds {
   readonly builders: Builders
-  open (): Promise<void>
+  /** Returns the builds of an earlier server that go on. */
+  open (): Promise<readonly ResumedWork[]>
   close (): Promise<void>
   /** Receives a form. The result must be passed to `create` or `drop`. @throws too_many_builds, before anything of the form is read */
   receive (parts: AsyncIterable<FormPart>): Promise<Upload>
@@ -65,11 +67,12 @@ export function createBuilds (context: Context): Builds {
     cancel: async (ref) => { await cancel(context, (await find(ref)).id) },
 
     async open () {
-      await recover(context)
+      const resumed = await recover(context)
       await builders.recover()
       retention = setInterval(() => { void removeOutdated(context) }, RETENTION_INTERVAL_MS).unref()
       queue.open()
       if (context.settings.prepare) runner.prepare(closing.signal).catch((error: unknown) => { log.warn({ err: error }, 'the image of builds could not be prepared; the first build tries again') })
+      return resumed
     },
 
     async close () {

@@ -1,5 +1,6 @@
 // The plugin "pushes": images copied from here to other registries.
 import { join } from 'node:path'
+import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createShares } from '../../core/jobs/shares.ts'
@@ -35,11 +36,12 @@ export const plugin = definePlugin({
   create (deps, config) {
     const { apiKeys } = deps
     const pushes = compose(deps, config)
+    const shares = createShares({ perOwner: config.maxPushesPerKey, inAll: config.maxPushes, isOver: async (id) => await pushes.isOver(id), refuse: TooManyPushes })
     return {
-      start: async () => { await pushes.open() },
+      start: async () => { await resumeShares(shares, apiKeys, await pushes.open()) },
       routes: pushRoutes({
         pushes,
-        shares: createShares({ perOwner: config.maxPushesPerKey, inAll: config.maxPushes, isOver: async (id) => await pushes.isOver(id), refuse: TooManyPushes }),
+        shares,
         mayWrite: ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)
       }),
       stop: async () => { await pushes.close() }

@@ -39,11 +39,13 @@ export class Pushes {
     this.#parts = parts
   }
 
-  /** Resumes what an earlier server left. */
-  async open (): Promise<void> {
+  /** Resumes what an earlier server left, and returns it. */
+  async open (): Promise<readonly PushRecord[]> {
     const { folders, repository, runner } = this.#parts
     await folders.open()
-    for (const push of await repository.takeUp(INTERRUPTED, Date.now())) runner.add(push, undefined)
+    const resumed = await repository.takeUp(INTERRUPTED, Date.now())
+    for (const push of resumed) runner.add(push, undefined)
+    return resumed
   }
 
   async close (): Promise<void> {

@@ -1,4 +1,5 @@
 // Resumes what an earlier server left: waiting builds go on waiting, and interrupted ones are ended.
+import type { ResumedWork } from '../../../core/jobs/resume-shares.ts'
 import { openLog, type Context } from '../context.ts'
 import { LiveBuild } from '../live-build.ts'
 import type { BuildEnd, BuildRecord } from '../record.ts'
@@ -11,13 +12,15 @@ import { withLastLines } from './run.ts'
 /** how long a pushed image may take until it is ready for instances */
 const IMAGE_WAIT_MS = 600_000
 
-/** Must be called before the queue opens. Interrupted builds are cleaned up in the background, in the place in the queue that they had. */
-export async function recover (context: Context): Promise<void> {
+/** Must be called before the queue opens. Interrupted builds are cleaned up in the background, in the place in the queue that they had. Returns what goes on. */
+export async function recover (context: Context): Promise<ResumedWork[]> {
   const { files, repository, log } = context
+  const resumed: ResumedWork[] = []
   await files.prepare()
   for (const record of await repository.unfinished()) {
     try {
       await takeUp(context, record)
+      resumed.push({ id: record.id, keyId: await keyIdOf(context, record.id) })
     } catch (error) {
       log.error({ err: error, build: record.id }, 'a build of an earlier server could not be taken up')
       await repository.finish(record.id, { status: 'failed', error: 'its files were lost' }, context.clock())
@@ -31,6 +34,16 @@ export async function recover (context: Context): Promise<void> {
   for (const { id } of all.filter(({ id }) => !context.live.has(id))) await files.dropSource(id)
   const strangers = await files.strangers(new Set(all.map(({ id }) => id)))
   if (strangers.length > 0) log.warn({ folder: files.folder, names: strangers }, 'these are no builds that this server knows; they are left alone')
+  return resumed
+}
+
+async function keyIdOf ({ files }: Context, id: string): Promise<string | undefined> {
+  try {
+    return (await files.readOrder(id)).keyId
+  } catch {
+    // A build without its order fails as its turn comes, and one that ends just now needs none.
+    return undefined
+  }
 }
 
 async function takeUp (context: Context, record: BuildRecord): Promise<void> {

@@ -1,5 +1,6 @@
 // The share of work that each key may have.
 import t from 'tap'
+import { resumeShares } from '../../../core/jobs/resume-shares.ts'
 import { createShares, type Owner, type Shares } from '../../../core/jobs/shares.ts'
 
 const [ONE, OTHER, THIRD]: readonly Owner[] = ['one', 'other', 'third'].map((name) => ({ id: `id of ${name}`, name }))
@@ -48,4 +49,15 @@ t.test('what begins counts from its first moment, and not when it fails', async 
   go()
   t.match(await Promise.allSettled(both), [{ status: 'rejected' }, { status: 'rejected' }])
   await begin(shares, ONE, 'c')
+})
+
+t.test('what an earlier server began counts for its key, and for the server alone when the key has ended or is not known', async (t) => {
+  const { shares, over } = start({ perOwner: 2, inAll: 5 })
+  const current = async (id: string): Promise<{ readonly id: string, readonly name: string, readonly scopes: string[] } | undefined> => id === 'lasting' ? { id: ONE?.id ?? '', name: 'one', scopes: [] } : undefined
+  await resumeShares(shares, { current }, [{ id: 'a', keyId: 'lasting' }, { id: 'b', keyId: 'lasting' }, { id: 'c', keyId: 'ended' }, { id: 'd', keyId: null }])
+  await t.rejects(begin(shares, ONE, 'e'), { message: 'the key "one" has 2' })
+  await begin(shares, OTHER, 'e')
+  await t.rejects(begin(shares, OTHER, 'f'), { message: 'this server has 5' })
+  over.add('a')
+  await begin(shares, ONE, 'f')
 })

@@ -69,6 +69,21 @@ t.test('builds of one builder run one after the other, and others overtake those
   t.match((await call('GET', '/builders/b1')).body, { active_build_id: null, queued_builds: [] })
 })
 
+t.test('builds that wait count for their key after a restart, too, until they are over', async (t) => {
+  const config = { concurrency: 1, maxPerKey: 3 }
+  const first = await startBuilds(t, { config })
+  const [running, next] = [await first.build(), await first.build(), await first.build()]
+  await first.runner.begun(running)
+  await first.app.stop()
+  const app = await startBuilds(t, { dataDir: first.dataDir, config })
+  t.match(await app.get(running), { status: 'failed' })
+  t.equal((await app.post({ source: SOURCE })).status, 202)
+  t.match(await app.post({ source: SOURCE }), { status: 429, body: { message: /^the key "process" has 3 builds that are not over/ } })
+  ;(await app.runner.begun(next)).finish()
+  await app.become(next, 'ready')
+  t.equal((await app.post({ source: SOURCE })).status, 202)
+})
+
 t.test('a build that waits is cancelled at once and never runs', async (t) => {
   const app = await startBuilds(t, { config: { concurrency: 1 } })
   const running = await app.build()
