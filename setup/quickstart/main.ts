@@ -1,5 +1,5 @@
 // `npm run quickstart`: a private server, an image, a machine, its output; at the end everything is removed.
-import { mkdir, mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { clean } from '../../core/clean-text.ts'
@@ -12,14 +12,13 @@ import { pushDemoImage } from './demo-image.ts'
 import { runDemo, runMachine } from './machine.ts'
 import { HostLacks, requirePlugins } from './obstacle.ts'
 import { parseOptions, type QuickstartOptions } from './options.ts'
-import { runsFolder } from './runs-folder.ts'
+import { makeRunsFolder, runsFolder, runsIn } from './runs-folder.ts'
 import { writeShellFile } from './shell-file.ts'
 
 /** Stops the servers that `--keep` left, and removes their folders. */
 async function stopKept (run: string | undefined): Promise<number> {
   const runs = runsFolder()
-  const all = existsSync(runs) ? await readdir(runs) : []
-  const folders = all.filter(name => run === undefined || name === run)
+  const folders = (await runsIn(runs)).filter(name => run === undefined || name === run)
   for (const name of folders) {
     const folder = join(runs, name)
     await endKeptServer(folder)
@@ -101,7 +100,7 @@ Stop it and remove everything:
 async function quickstart (options: QuickstartOptions): Promise<number> {
   const started = Date.now()
   const runs = runsFolder()
-  await mkdir(runs, { recursive: true })
+  await makeRunsFolder(runs)
   const folder = await mkdtemp(join(runs, 'run-'))
   const interrupt = new AbortController()
   const stopped = new Promise<never>((_resolve, reject) => { interrupt.signal.addEventListener('abort', () => reject(new Error('interrupted'))) })
