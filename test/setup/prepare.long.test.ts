@@ -1,6 +1,6 @@
 // prepare.sh on a small checkout of the test's own: it does what is missing, nothing twice, and says why it fails.
 import { existsSync, realpathSync } from 'node:fs'
-import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
@@ -160,6 +160,46 @@ for (const need of ['tests', 'systems']) {
     for (const needs of [[need], []]) t.same(run(undefined, {}, needs), { status: 0, output: 'host packages: all present\n' })
   })
 }
+
+t.test('going back to an earlier version, and forward again, leaves compiled files of that version alone', async (t) => {
+  const { root } = await checkout(t)
+  await rm(join(root, 'local'), { recursive: true })
+  const { scripts } = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8')) as { readonly scripts: Readonly<Record<string, string>> }
+  // The build as it is, but for what it makes of other sources.
+  const build = { ...scripts, 'pages:types': 'true', declarations: 'true', programs: 'true' }
+  await writeFile(join(root, 'package.json'), JSON.stringify({ name: 'checkout', version: '1.0.0', type: 'module', scripts: build }))
+  for (const path of ['tsconfig.json', 'setup/compile.json', 'setup/compiled-orphans.ts', 'core/package-root.ts']) await copyFile(join(packageRoot, path), join(root, path))
+  await symlink(join(packageRoot, 'node_modules'), join(root, 'node_modules'))
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  const laterOnly = ['plugins/new/index.ts', 'plugins/one/migrations/0002-later.ts']
+  const checkOut = async (version: 'earlier' | 'later'): Promise<void> => {
+    await write('plugins/one/index.ts', `export const version = '${version}'\n`)
+    await write('plugins/one/migrations/0001-first.ts', 'export const up = 1\n')
+    for (const path of laterOnly) await (version === 'later' ? write(path, 'export const up = 2\n') : rm(join(root, path)))
+    if (version === 'earlier') await rm(join(root, 'plugins/new'), { recursive: true })
+  }
+  const built = async (): Promise<string[]> => (await readdir(join(root, 'dist/plugins'), { recursive: true })).filter((name) => name.endsWith('.js')).sort()
+  const version = async (): Promise<string | undefined> => /earlier|later/.exec(await readFile(join(root, 'dist/plugins/one/index.js'), 'utf8'))?.[0]
+  const npm = (script: string): { status: number | null, output: string } => {
+    const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', script], { cwd: root, encoding: 'utf8' })
+    return { status, output: stdout + stderr }
+  }
+  for (const script of ['build', 'compile']) {
+    const later = ['a.js', 'new/index.js', 'one/index.js', 'one/migrations/0001-first.js', 'one/migrations/0002-later.js']
+    await checkOut('later')
+    t.match(npm('build'), { status: 0 })
+    t.same([await version(), await built()], ['later', later])
+    await checkOut('earlier')
+    t.match(npm(script), { status: 0 })
+    t.same([await version(), await built()], ['earlier', later.filter((name) => !/new|later/.test(name))], script)
+    await checkOut('later')
+    t.match(npm('build'), { status: 0 })
+    t.same([await version(), await built()], ['later', later], `after ${script}`)
+  }
+})
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {
   const { root, run, builds } = await checkout(t)
