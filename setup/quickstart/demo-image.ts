@@ -1,7 +1,8 @@
 // Builds a container image from the host's own busybox and pushes it to a registry, without downloading anything.
-import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
+import { placeProgram } from './place-program.ts'
 
 const busybox = '/bin/busybox'
 
@@ -14,7 +15,7 @@ export async function pushDemoImage (commands: HostCommands, folder: string, hos
   await commands.run('umoci', ['init', '--layout', layout])
   await commands.run('umoci', ['new', '--image', image])
   await commands.run('umoci', ['unpack', ...rootless, '--image', image, bundle])
-  await fill(join(bundle, 'rootfs'), (await commands.run(busybox, ['--list'])).stdout.trim().split('\n'))
+  await fill(commands, join(bundle, 'rootfs'), (await commands.run(busybox, ['--list'])).stdout.trim().split('\n'))
   await commands.run('umoci', ['repack', '--image', image, bundle])
   await commands.run('umoci', ['config', '--image', image, '--config.env', 'PATH=/bin', '--config.cmd', '/bin/sh'])
   const reference = `${host}/demo/busybox:latest`
@@ -26,11 +27,10 @@ export async function pushDemoImage (commands: HostCommands, folder: string, hos
   return reference
 }
 
-async function fill (root: string, applets: readonly string[]): Promise<void> {
+async function fill (commands: HostCommands, root: string, applets: readonly string[]): Promise<void> {
   for (const name of ['bin', 'etc', 'tmp', 'proc', 'sys', 'dev']) await mkdir(join(root, name), { recursive: true })
   await chmod(join(root, 'tmp'), 0o1777)
-  await copyFile(busybox, join(root, 'bin/busybox'))
-  await chmod(join(root, 'bin/busybox'), 0o755)
+  await placeProgram(commands, busybox, root, 'bin/busybox')
   for (const applet of applets) if (applet !== 'busybox') await symlink('busybox', join(root, 'bin', applet))
   await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/:/bin/sh\n')
   await writeFile(join(root, 'etc/group'), 'root:x:0:\n')

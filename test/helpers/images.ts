@@ -1,10 +1,10 @@
 // Container images made in memory, in the form that the SDK pushes.
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type Hypeman from '@onkernel/hypeman'
 import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
+import { installedProgram } from './installed-program.ts'
 import { tar, type TarEntry } from './tar.ts'
 import { eventually } from './eventually.ts'
 
@@ -47,7 +47,7 @@ export async function busyboxLayer (): Promise<TarEntry[]> {
   return [
     ...['bin', 'etc', 'home/app', 'root'].map((path): TarEntry => ({ path, type: 'dir' })),
     { path: 'tmp', type: 'dir', mode: 0o1777 },
-    { path: 'bin/busybox', content: await readFile('/bin/busybox'), mode: 0o755 },
+    ...await installedProgram('/bin/busybox'),
     ...applets.filter(applet => applet !== 'busybox').map((applet): TarEntry => ({ path: `bin/${applet}`, type: 'symlink', target: 'busybox' })),
     { path: 'etc/passwd', content: 'root:x:0:0:root:/root:/bin/sh\napp:x:1000:1000:app:/home/app:/bin/sh\n' },
     { path: 'etc/group', content: 'root:x:0:\napp:x:1000:\nstaff:x:50:app\n' }
