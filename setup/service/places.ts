@@ -12,9 +12,10 @@ export const CONFIG_FOLDER = '/etc/berth'
 export const RECORD = 'installed.json'
 
 export const USER = 'berth-egress'
+export const SERVER_DATA = '/var/lib/berth'
 export const PROXY_DATA = '/var/lib/berth-egress'
 /** the services' data, which `--purge` removes */
-export const DATA_FOLDERS = ['/var/lib/berth', PROXY_DATA] as const
+export const DATA_FOLDERS = [SERVER_DATA, PROXY_DATA] as const
 export const RUN_FOLDER = '/run/berth-egress'
 
 export const SERVER = 'berth.service'

@@ -97,7 +97,7 @@ export class System {
     }
   }
 
-  /** Processes in the server's control group other than the server: VMs, and those that keep their network. */
+  /** Processes in the server's control group other than the server: those that keep the network of VMs, and VMs unless they have a group elsewhere. */
   async leftProcesses (): Promise<{ pid: number, name: string }[]> {
     const folder = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified'].map(mount => join(mount, 'system.slice', SERVER)).find(path => existsSync(join(path, 'cgroup.procs')))
     if (folder === undefined) return []

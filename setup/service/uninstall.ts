@@ -9,6 +9,7 @@ import { readRecord, type InstallRecord } from './record.ts'
 import { unitsOf } from './files.ts'
 import { SERVICES, type System } from './system.ts'
 import { settleCutOff } from './take-back.ts'
+import { vmsOf } from './vms.ts'
 
 type Placed = Omit<InstallRecord, 'version'>
 
@@ -23,7 +24,7 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
   const cutOff = await settleCutOff(root, system, say)
   const record = await readRecord(root) ?? (cutOff === undefined ? undefined : { files: [], configs: [], folders: cutOff.folders })
   if (record === undefined) throw new Error(`${join(root, PROGRAM)} holds no installation of Berth`)
-  if (system !== undefined) await stop(system, record, purge, say)
+  if (system !== undefined) await stop(system, record, { root, purge, say })
   for (const path of record.files) await rm(join(root, path), { force: true })
   if (purge) await removeKept(root, record, system)
   await rm(join(root, PROGRAM), { recursive: true, force: true })
@@ -36,8 +37,8 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
 }
 
 /** The proxy first: once nobody listens in the network's namespace and no VM runs, the server removes the namespace as it ends. */
-async function stop (system: System, { files }: Placed, purge: boolean, say: (line: string) => void): Promise<void> {
-  if (purge) await refuseWithVms(system)
+async function stop (system: System, { files }: Placed, { root, purge, say }: Pick<UninstallOptions, 'root' | 'purge' | 'say'>): Promise<void> {
+  if (purge) await refuseWithVms(root)
   // Those of a first installation that was cut off are stopped already.
   if (files.length === 0) return
   const sockets = unitsOf(files).filter(unit => unit.endsWith('.socket'))
@@ -46,14 +47,17 @@ async function stop (system: System, { files }: Placed, purge: boolean, say: (li
   await system.systemctl('stop', SERVER)
   await system.forgetFailures(unitsOf(files))
   say(`  stopped ${PROXY} and ${SERVER}`)
-  const left = await system.leftProcesses()
+  // The server may have started one until it ended.
+  if (purge) await refuseWithVms(root)
+  const [vms, others] = await Promise.all([vmsOf(root), system.leftProcesses()])
+  const left = [...vms, ...others.filter(({ pid }) => !vms.some(vm => vm.pid === pid))]
   if (left.length === 0) return
   say(`  these processes of VMs and their network go on without a server; a new installation takes them over:\n${left.map(({ pid, name }) => `    ${pid} ${name}`).join('\n')}`)
 }
 
 /** VMs that still run would lose their disks. */
-async function refuseWithVms (system: System): Promise<void> {
-  const vms = (await system.leftProcesses()).filter(({ name }) => /^(qemu-system|cloud-hyperv|firecracker)/.test(name))
+async function refuseWithVms (root: string): Promise<void> {
+  const vms = await vmsOf(root)
   if (vms.length > 0) throw new Error(`${vms.length} VMs run (processes ${vms.map(({ pid }) => pid).join(', ')}): delete the instances before --purge removes their disks`)
 }
 

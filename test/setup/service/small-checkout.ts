@@ -36,7 +36,8 @@ export interface World {
 export interface Checkout {
   readonly folder: string
   install (root: string, before?: (step: string) => Promise<void>): Promise<boolean>
-  uninstall (root: string): Promise<void>
+  /** @returns what it said */
+  uninstall (root: string, options?: { readonly purge?: boolean, readonly before?: (step: string) => Promise<void> }): Promise<readonly string[]>
 }
 
 export async function smallCheckout (folder: string, version: Version): Promise<Checkout> {
@@ -65,7 +66,11 @@ export async function smallCheckout (folder: string, version: Version): Promise<
   return {
     folder,
     install: async (root, before) => await install({ root, node: '/usr/bin/node', system: new ScriptedSystem(scriptedCommands(root, fail, before)), say }),
-    uninstall: async (root) => { await uninstall({ root, purge: false, system: new ScriptedSystem(scriptedCommands(root, fail)), say }) }
+    uninstall: async (root, { purge = false, before } = {}) => {
+      const said: string[] = []
+      await uninstall({ root, purge, system: new ScriptedSystem(scriptedCommands(root, fail, before)), say: (line) => { said.push(line) } })
+      return said
+    }
   }
 }
 
