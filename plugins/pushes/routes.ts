@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { NotFound } from '../../core/errors/common.ts'
-import { RepositoryForbidden } from '../../core/http/errors.ts'
+import { Forbidden, RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
 import type { Shares } from '../../core/jobs/shares.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
@@ -13,6 +13,7 @@ import type { Pushes } from './service.ts'
 import { pushView } from './view.ts'
 
 const READ = { scope: 'push:read' }
+export const READ_IMAGES = 'image:read'
 const TAGS = ['pushes']
 const RETRY_AFTER_SECONDS = 1
 
@@ -21,14 +22,17 @@ export interface PushRouteOptions {
   readonly shares: Shares
   /** whether the key of a request may write to a repository */
   readonly mayWrite: (request: FastifyRequest, repository: string) => boolean
+  /** whether the key of a request has `image:read`: the server reads the image with its own rights, and hands it to whoever reads at the target */
+  readonly mayReadImages: (request: FastifyRequest) => boolean
 }
 
-export function pushRoutes ({ pushes, shares, mayWrite }: PushRouteOptions): FastifyPluginAsyncTypebox {
+export function pushRoutes ({ pushes, shares, mayWrite, mayReadImages }: PushRouteOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/pushes', {
       config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound, TooManyPushes], passesErrors: true },
-      schema: { tags: TAGS, body: PushCreate, response: { 202: PushView } }
+      schema: { tags: TAGS, description: 'Needs the scope image:read as well', body: PushCreate, response: { 202: PushView } }
     }, async (request, reply) => {
+      if (!mayReadImages(request)) throw Forbidden(READ_IMAGES)
       const push = await shares.begin(request.principal, async () => await pushes.create(request.body, keyIdOf(request), (repository) => mayWrite(request, repository)), ({ id }) => id)
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
     })

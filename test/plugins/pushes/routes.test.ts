@@ -61,10 +61,11 @@ t.test('an image that is on its way or has failed is a conflict that the SDK doe
 
 t.test('scopes are needed', async (t) => {
   const app = await startPushesApp(t, { registry: false })
-  const key = (scope: string): string => app.deps.apiKeys.issueEphemeral('test', [scope], 60_000).key
+  const key = (...scopes: string[]): string => app.deps.apiKeys.issueEphemeral('test', scopes, 60_000).key
   const body = { image: 'none', target: 'registry.example.com/app' }
-  for (const scope of ['image:write', 'push:read']) t.equal((await app.request('POST', '/pushes', body, key(scope))).status, 403, scope)
-  t.equal((await app.request('POST', '/pushes', body, key('push:write'))).status, 404)
+  for (const scope of ['image:write', 'push:read', 'image:read']) t.match(await app.request('POST', '/pushes', body, key(scope)), { status: 403, body: { message: 'missing required scope: push:write' } })
+  t.match(await app.request('POST', '/pushes', body, key('push:write', 'image:write')), { status: 403, body: { message: 'missing required scope: image:read' } }, 'a push hands its image to whoever reads at its target')
+  t.equal((await app.request('POST', '/pushes', body, key('push:write', 'image:read'))).status, 404)
   for (const path of ['/pushes', '/pushes/none']) t.equal((await app.request('GET', path, undefined, key('image:read'))).status, 403)
   t.equal((await app.request('GET', '/pushes', undefined, key('push:read'))).status, 200)
   t.equal((await app.request('GET', '/pushes', undefined, 'wrong')).status, 401)
@@ -86,7 +87,7 @@ t.test('a push whose key has ended does not begin, also after a restart', async 
 
 t.test('a key that is limited to repositories pushes to no other', async (t) => {
   const app = await startPushesApp(t)
-  const { key } = app.deps.apiKeys.issueEphemeral('test', ['push:write'], 60_000, ['registry.example.com/team/*', 'localhost/app'])
+  const { key } = app.deps.apiKeys.issueEphemeral('test', ['image:read', 'push:write'], 60_000, ['registry.example.com/team/*', 'localhost/app'])
   const push = async (target: string): Promise<[number, unknown]> => {
     const { status, body } = await app.request('POST', '/pushes', { image: 'none', target }, key)
     return [status, body['message']]
