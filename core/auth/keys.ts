@@ -10,6 +10,7 @@ import type { Found } from '../http/list.ts'
 import { createApiKeyRepository, type ApiKeyRecord, type KeyFilter, type KeyPage } from './key-repository.ts'
 import { hashKey, hashPresented, makeKey, NO_KEY } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
+import { countedFor } from './counted-for.ts'
 import { createKeyWatch } from './key-watch.ts'
 import { createProcessKeys } from './process-keys.ts'
 import { checkRepositories, holdsRepository } from './repositories.ts'
@@ -81,11 +82,18 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
     },
     allows: (principal, scope) => principal.scopes.includes('*') || principal.scopes.includes(scope),
     mayWrite: (principal, repository) => holdsRepository(principal.repositories, repository),
-    whenEnded: (principal, then) => watch.add(principal.id, then),
-    issueEphemeral (name, scopes, ttlMs, repositories) {
+    whenEnded (principal, then) {
+      const releases = [...new Set([principal.id, countedFor(principal)])].map((id) => watch.add(id, () => {
+        release()
+        then()
+      }))
+      const release = (): void => { for (const each of releases) each() }
+      return release
+    },
+    issueEphemeral (name, scopes, ttlMs, repositories, owner) {
       const id = createId()
       const key = makeKey(id)
-      const forget = own.add(key, { id, name, scopes: [...scopes], ...repositories === undefined ? {} : { repositories }, expiresAt: clock() + ttlMs }, elapsed() + ttlMs)
+      const forget = own.add(key, { id, name, scopes: [...scopes], ...repositories === undefined ? {} : { repositories }, ...owner === undefined ? {} : { owner: countedFor(owner) }, expiresAt: clock() + ttlMs }, elapsed() + ttlMs)
       return {
         id,
         key,

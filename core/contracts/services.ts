@@ -71,6 +71,8 @@ export interface ApiKeyPrincipal {
   readonly expiresAt?: number
   /** what is stored in place of `id`, where that is not the key's own; core/auth/durable-id.ts reads it */
   readonly durableId?: string
+  /** id of the key that this one, a short-lived token, stands for: it is counted for that key, and what is under way with it ends with that key */
+  readonly owner?: string
 }
 /** core/auth/keys.ts */
 export interface ApiKeys {
@@ -80,12 +82,12 @@ export interface ApiKeys {
   verifyHash (hash: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
   /** The current principal of the key with this id (that of `durableIdOf`), for work that goes on after the request that the key was presented with; `undefined` when the key is unknown, expired or revoked. */
   current (id: string): Promise<ApiKeyPrincipal | undefined>
-  /** A key valid only in this process and for at most `ttlMs`; never stored. */
-  issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[]): { readonly id: string, readonly key: string, revoke (): void }
+  /** A key valid only in this process and for at most `ttlMs`; never stored. @param owner the key that it stands for, if it does for one */
+  issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[], owner?: ApiKeyPrincipal): { readonly id: string, readonly key: string, revoke (): void }
   allows (principal: ApiKeyPrincipal, scope: string): boolean
   /** Whether the key's repositories allow writing images to a repository (`host/path`, `localhost/path` for the built-in registry). The scope is checked elsewhere. */
   mayWrite (principal: ApiKeyPrincipal, repository: string): boolean
-  /** Calls `then` once when the key has been revoked or has expired: at once when it was revoked here, else within 5 seconds. Returns the function that cancels this. */
+  /** Calls `then` once when the key has been revoked or has expired: at once when it was revoked here, else within 5 seconds. Of a token: once the key that it stands for has ended, also when the token expired before. Returns the function that cancels this. */
   whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
 }
 

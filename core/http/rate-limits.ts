@@ -1,6 +1,7 @@
 // Limits how many requests a key may send in a period. Routes that need no key are not counted, nor those of the registry, which moves images in many small requests.
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
+import { countedFor } from '../auth/counted-for.ts'
 import { RateLimited } from './errors.ts'
 
 export interface RateLimits {
@@ -15,7 +16,7 @@ export async function limitRates (app: FastifyInstance, { requests, perMs }: Rat
   await app.register(rateLimit, {
     max: requests,
     timeWindow: perMs,
-    keyGenerator: ({ principal }) => principal?.id ?? '',
+    keyGenerator: ({ principal }) => countedFor(principal),
     allowList: ({ principal }) => principal === null,
     errorResponseBuilder: (_request, { max, after }) => RateLimited(max, after)
   })

@@ -1,7 +1,9 @@
 // Limits how much unfinished work each API key may have, so that no key keeps all others waiting, and how much there may be in all.
+import { countedFor } from '../auth/counted-for.ts'
+import type { ApiKeyPrincipal } from '../contracts/services.ts'
 
 /** An API key; `null` for a caller that needs none. */
-export type Owner = { readonly id: string, readonly name: string } | null
+export type Owner = Pick<ApiKeyPrincipal, 'id' | 'name' | 'owner'> | null
 
 export interface SharesOptions {
   readonly perOwner: number
@@ -34,7 +36,7 @@ export function createShares ({ perOwner, inAll, isOver, refuse }: SharesOptions
   const total = (): number => [...shares.values()].reduce((sum, share) => sum + sizeOf(share), 0)
 
   function shareOf (owner: Owner): Share {
-    const id = owner?.id ?? ''
+    const id = countedFor(owner)
     const share = shares.get(id) ?? { ids: new Set<string>(), beginning: 0 }
     shares.set(id, share)
     return share
@@ -46,7 +48,7 @@ export function createShares ({ perOwner, inAll, isOver, refuse }: SharesOptions
   }
 
   async function forgetWhatIsOver (owner: Owner): Promise<void> {
-    if (sizeOf(shareOf(owner)) >= perOwner) await forgetOver(owner?.id ?? '', shareOf(owner))
+    if (sizeOf(shareOf(owner)) >= perOwner) await forgetOver(countedFor(owner), shareOf(owner))
     if (total() >= inAll) for (const [id, share] of [...shares]) await forgetOver(id, share)
   }
 

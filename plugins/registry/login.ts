@@ -13,8 +13,6 @@ export interface IssuedToken { readonly token: string, readonly expiresInSeconds
 export interface Login {
   /** The owner of the key that the request presents. */
   identify (request: FastifyRequest): Promise<ApiKeyPrincipal | undefined>
-  /** Who a request is counted for: a token counts for the key that it was made from. */
-  ownerOf (principal: ApiKeyPrincipal): string
   /** Why a request is refused; undefined when it is not. */
   refusal (principal: ApiKeyPrincipal, asked: Pick<RegistryRequest, 'scopes' | 'repository'>): string | undefined
   /** Whether what is pushed to a repository may also be known by the name that the client has for this server: to everybody else that means the repository of another registry. */
@@ -29,8 +27,6 @@ interface Twin {
   readonly token: string
   readonly issuedAt: Date
   readonly until: number
-  /** id of the key that it was made from */
-  readonly owner: string
 }
 
 export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () => number = () => performance.now()): Login {
@@ -41,8 +37,8 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
 
   const make = (principal: ApiKeyPrincipal, now: number): Twin => {
     const scopes = SCOPES.filter((scope) => apiKeys.allows(principal, scope))
-    const { key, id, revoke } = apiKeys.issueEphemeral(`registry token of ${principal.name}`, scopes, tokenTtlMs, principal.repositories)
-    const twin = { token: key, issuedAt: new Date(), until: now + tokenTtlMs, owner: principal.id }
+    const { key, id, revoke } = apiKeys.issueEphemeral(`registry token of ${principal.name}`, scopes, tokenTtlMs, principal.repositories, principal)
+    const twin = { token: key, issuedAt: new Date(), until: now + tokenTtlMs }
     const forget = (): void => {
       issued.delete(id)
       if (latest.get(principal.id) === twin) latest.delete(principal.id)
@@ -69,7 +65,6 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
       }
       return undefined
     },
-    ownerOf: ({ id }) => issued.get(id)?.owner ?? id,
     refusal (principal, { scopes, repository }) {
       if (!scopes.some((scope) => apiKeys.allows(principal, scope))) return `missing required scope: ${scopes.join(' or ')}`
       if (scopes.includes(READ) || repository === undefined || apiKeys.mayWrite(principal, `${LOCAL_DOMAIN}/${repository}`)) return undefined

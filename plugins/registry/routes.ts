@@ -1,6 +1,7 @@
 // The HTTP side of the registry: checks the caller's rights, and passes bodies on without reading them.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { countedFor } from '../../core/auth/counted-for.ts'
 import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
 import { whenClosed } from '../../core/http/client-gone.ts'
 import { askForLogin, sendError } from './answers.ts'
@@ -69,7 +70,7 @@ export function registryRoutes ({ login, relay, host, listening }: RegistryRoute
         const principal = admitted.get(request.raw)
         if (principal === undefined) return askForLogin(request, reply)
         reply.hijack()
-        relay.serve(request.raw, reply.raw, { asked, host: login.mayName(principal, request.host, asked?.repository ?? '') ? request.host : host() }, login.ownerOf(principal))
+        relay.serve(request.raw, reply.raw, { asked, host: login.mayName(principal, request.host, asked?.repository ?? '') ? request.host : host() }, countedFor(principal))
         return undefined
       }
     })

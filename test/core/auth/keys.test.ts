@@ -153,6 +153,14 @@ t.test('whoever serves a key for long hears of its end: at once, or soon when an
   release()
   await here.revoke(id)
   t.same(ended, ['here'])
+  const made = await here.create({ name: 'owner', scopes: ['*'] })
+  const owner = { id: made.record.id, name: 'owner', scopes: ['*'] }
+  const token = here.issueEphemeral('token', ['*'], 60_000, undefined, owner)
+  here.whenEnded(owner, () => { token.revoke() })
+  here.whenEnded(await here.verify(token.key) ?? principal, () => { ended.push('of a token') })
+  await here.revoke(owner.id)
+  t.same(ended, ['here', 'of a token'], 'once, though the token and its key end')
+  ended.pop()
   await here.close()
 
   let gone: string[] = []

@@ -36,6 +36,10 @@ t.test('a key has a bounded number of requests when the operator says so, each i
   t.equal((await app.inject('/health')).statusCode, 200)
   const other = await keys.create({ name: 'other', scopes: ['*'] })
   t.equal((await app.inject({ url: '/things', headers: { authorization: `Bearer ${other.key}` } })).statusCode, 200)
+  const token = keys.issueEphemeral('token', ['*'], 60_000, undefined, { id: other.record.id, name: 'other', scopes: ['*'] })
+  const byToken: number[] = []
+  for (let count = 0; count < 3; count += 1) byToken.push((await app.inject({ url: '/things', headers: { authorization: `Bearer ${token.key}` } })).statusCode)
+  t.same(byToken, [200, 200, 429], 'a token counts for the key that it stands for')
 })
 
 t.test('a read has an entity tag, and what has not changed is not sent again', async (t) => {

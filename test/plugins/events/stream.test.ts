@@ -116,6 +116,8 @@ t.test('one key takes a quarter of the streams, and leaves the others to others'
   const answers = await Promise.all(Array.from({ length: 8 }, async () => await open(greedy.key)))
   t.same(answers.map(({ status }) => status).sort(), [200, 200, 429, 429, 429, 429, 429, 429])
   t.match(await answers.find(({ status }) => status === 429)?.json(), { code: 'too_many_streams', message: /the key "greedy" has 2 .*plugins\.events\.config\.maxStreams/ })
+  const token = run.apiKeys.issueEphemeral('token of greedy', [], 60_000, undefined, { id: greedy.id, name: 'greedy', scopes: [] })
+  t.equal((await open(token.key)).status, 429, 'nor by a token that stands for it')
   for (const key of [other.key, ADMIN_KEY]) t.equal((await open(key)).status, 200)
   stop.abort()
   await eventually('there is room again', async () => await readEvents(url, greedy.key, undefined, () => true).catch(() => undefined))

@@ -85,6 +85,22 @@ t.test('a token, and what is under way with it, ends with its key', async (t) =>
   for (const credential of [key, token]) t.equal(await status(app, 'GET', '/v2/', `Bearer ${credential}`), 401)
 })
 
+t.test('what is under way with a token ends with its key also once the token has expired by itself', async (t) => {
+  const app = await startImagesApp(t, { registry: { tokenTtl: '1s' } })
+  const { key, revoke } = app.deps.apiKeys.issueEphemeral('test', ['image:read', 'image:write'], 600_000)
+  const exchanged = await fetch(`${app.url}/v2/token`, { headers: { authorization: `Bearer ${key}` } })
+  const authorization = `Bearer ${tokenIn(await exchanged.json())}`
+  const type = 'application/vnd.oci.image.manifest.v1+json'
+  const manifest = httpRequest(`${app.url}/v2/a/manifests/late`, { method: 'PUT', headers: { authorization, 'content-type': type, 'transfer-encoding': 'chunked' } })
+  const ended = Promise.race([once(manifest, 'error').then(() => 'cut off'), once(manifest, 'response').then(([answer]) => Number(answer.statusCode))])
+  manifest.write('{')
+  await eventually('the token has expired', async () => await status(app, 'GET', '/v2/', authorization) === 401)
+  t.equal(await Promise.race([ended, Promise.resolve('goes on')]), 'goes on', 'a token ends nothing by its own end')
+  revoke()
+  t.equal(await Promise.race([ended, delay(5000, 'goes on')]), 'cut off')
+  manifest.destroy()
+})
+
 t.test('a key that is limited to repositories reads all and writes those, by itself and by its tokens', async (t) => {
   const app = await startImagesApp(t)
   const { key } = app.deps.apiKeys.issueEphemeral('test', ['image:read', 'image:write', 'image:delete'], 600_000, ['localhost/team/*'])
