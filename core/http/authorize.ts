@@ -1,5 +1,5 @@
-// Lets a request reach its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
-import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+// Lets a request reach its route only with a key that has the route's scope: before the body is read and before any upgrade, and once more when the body has come, which may take for ever.
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, preValidationHookHandler, RouteOptions } from 'fastify'
 import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { hashOfHeader } from '../auth/presented.ts'
@@ -8,6 +8,7 @@ import { whenClosed } from './client-gone.ts'
 import { connectionOf } from './connection.ts'
 import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
+import { hasBody } from './has-body.ts'
 import { noteRouteConfig } from './route-config.ts'
 import { asksForWebsocket } from './upgrade.ts'
 
@@ -24,7 +25,7 @@ export function requireScope (instance: FastifyInstance, route: RouteOptions): v
   route.config = { ...route.config, scope: null }
 }
 
-/** Ends a streaming answer when its key ends. */
+/** Ends an answer, or a body, that is a stream when its key ends. */
 function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal): void {
   const { socket } = request.raw
   whenClosed(request, reply, apiKeys.whenEnded(principal, () => { socket.destroy() }))
@@ -36,18 +37,23 @@ export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authentica
     const config = noteRouteConfig(request)
     const { scope = null } = config
     if (scope === null) { done(); return }
-    const { authorization: header } = request.raw.headers
-    const verified = header === undefined || header === ''
-      ? withoutHeader(authenticators, request, reply)
-      : verify(apiKeys, request, header)
     const admission = { apiKeys, request, reply, config, scope }
-    if (verified instanceof Promise) {
-      verified.then((principal) => done(admit(admission, principal)), done)
-    } else if (verified instanceof Error) {
-      done(verified)
-    } else {
-      done(admit(admission, verified))
-    }
+    decide(presented(apiKeys, authenticators, request, reply), (principal) => admit(admission, principal), done)
+  }
+}
+
+/**
+ * The first `preValidation` hook of routes that take a body: a key that has ended while the body came does nothing more with it. A body that is still unread is read by its route, as a stream, which ends with
+ * the key.
+ */
+export function authorizationAfterBody (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): preValidationHookHandler {
+  return (request, reply, done) => {
+    if (request.principal === null || !hasBody(request.raw.headers)) { done(); return }
+    decide(presented(apiKeys, authenticators, request, reply), (principal) => {
+      if (principal === undefined) return Unauthorized('invalid token')
+      if (!request.raw.readableEnded) endWithKey(apiKeys, request, reply, principal)
+      return undefined
+    }, done)
   }
 }
 
@@ -61,6 +67,18 @@ export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
   done(asksForWebsocket(request.raw) ? undefined : UpgradeRequired())
 }
 
+type Verified = Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error
+
+function presented (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>, request: FastifyRequest, reply: FastifyReply): Verified {
+  const { authorization: header } = request.raw.headers
+  return header === undefined || header === '' ? withoutHeader(authenticators, request, reply) : verify(apiKeys, request, header)
+}
+
+function decide (verified: Verified, judge: (principal: ApiKeyPrincipal | undefined) => Error | undefined, done: (error?: Error) => void): void {
+  if (verified instanceof Promise) verified.then((principal) => { done(judge(principal)) }, done)
+  else done(verified instanceof Error ? verified : judge(verified))
+}
+
 /** A cache keeps no answer to a request with an Authorization header (RFC 9111, 3.5). Of other ways to say who asks it knows nothing, and must be told. */
 function withoutHeader (authenticators: Pick<Authenticators, 'principalOf'>, request: FastifyRequest, reply: FastifyReply): Promise<ApiKeyPrincipal> | Error {
   const principal = authenticators.principalOf(request, reply)
@@ -69,7 +87,7 @@ function withoutHeader (authenticators: Pick<Authenticators, 'principalOf'>, req
   return principal
 }
 
-function verify (apiKeys: ApiKeys, { raw: { socket } }: FastifyRequest, header: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
+function verify (apiKeys: ApiKeys, { raw: { socket } }: FastifyRequest, header: string): Verified {
   const connection = connectionOf(socket)
   const hash = connection === undefined ? hashOfHeader(header) : connection.hashOf(header)
   return hash === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verifyHash(hash)

@@ -11,7 +11,7 @@ import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeys, Logger } from '../contracts/services.ts'
 import { lazyChildren } from '../logging/lazy-log.ts'
 import { parseDuration, parseSize } from '../units.ts'
-import { authorization, refuseUpgrade, requireScope, requireUpgrade } from './authorize.ts'
+import { authorization, authorizationAfterBody, refuseUpgrade, requireScope, requireUpgrade } from './authorize.ts'
 import { coercionFor } from './coerce.ts'
 import { answerBrokenRequest } from './broken-request.ts'
 import { compressAnswers } from './compress.ts'
@@ -128,17 +128,18 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   })
 }
 
-function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions, traces: RequestTraces): void {
+function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, database, clocks }: HttpOptions, traces: RequestTraces): void {
   const noteRoute = answerUnknownRoutes(app)
   const remember = rememberAnswers(app, database, clocks)
   const checkVersion = checkVersions(app)
+  const authorizeAgain = authorizationAfterBody(apiKeys, authenticators)
   const resumeTrace: preValidationHookHandler = (request, _reply, done) => { traces.resume(request, done) }
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     if (isPreflightRoute(route)) return
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
-    const first = [...takesBody(route) ? [resumeTrace] : [], ...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
+    const first = [...takesBody(route) ? [authorizeAgain, resumeTrace] : [], ...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
     if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]
     remember(route)
     checkVersion(route)

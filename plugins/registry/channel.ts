@@ -2,12 +2,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../core/contracts/services.ts'
+import { hasBody } from '../../core/http/has-body.ts'
 import { errorAnswer, type RegistryError } from './answers.ts'
 import type { RegistryChannel, RegistryGrant } from './contract.ts'
 import type { Gateway } from './gateway.ts'
 import { mayUse, withoutForeignMount } from './grant.ts'
 import type { Relay } from './relay.ts'
-import { hasBody, readRequest } from './requests.ts'
+import { readRequest } from './requests.ts'
 
 export interface ChannelOptions {
   readonly grant: RegistryGrant

@@ -1,5 +1,4 @@
 // The requests that the registry answers, parsed from the raw path: a path outside of this grammar never reaches the store.
-import type { IncomingHttpHeaders } from 'node:http'
 
 export interface RegistryRequest {
   /** scopes, any one of which is enough */
@@ -51,11 +50,6 @@ export function readRequest (method: string, path: string): RegistryRequest | un
 /** Whether a text is the name of a repository. */
 export function isRepository (text: string): boolean {
   return text.length <= MAX_NAME_LENGTH && REPOSITORY.test(text)
-}
-
-/** Whether a request has a body. */
-export function hasBody ({ 'transfer-encoding': encoding, 'content-length': length = '0' }: IncomingHttpHeaders): boolean {
-  return encoding !== undefined || length !== '0'
 }
 
 // A client that pushes first checks what exists.

@@ -4,10 +4,11 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { countedFor } from '../../core/auth/counted-for.ts'
 import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
 import { whenClosed } from '../../core/http/client-gone.ts'
+import { hasBody } from '../../core/http/has-body.ts'
 import { askForLogin, sendError } from './answers.ts'
 import type { Login } from './login.ts'
 import type { Relay } from './relay.ts'
-import { hasBody, readRequest, type RegistryRequest } from './requests.ts'
+import { readRequest, type RegistryRequest } from './requests.ts'
 
 export interface RegistryRoutesOptions {
   readonly login: Login

@@ -1,12 +1,15 @@
 // Keys over the API: what a key may give, see and end.
 import { once } from 'node:events'
+import { request as httpRequest, type ClientRequest } from 'node:http'
 import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { WebSocket } from 'ws'
 import { runCommandLine } from '../../../core/cli/run.ts'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { ADMIN_KEY, bareApp } from '../bare-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
 interface Answer { readonly status: number, readonly body: Record<string, unknown>, readonly headers: Record<string, unknown> }
@@ -145,4 +148,75 @@ t.test('what is open with a key ends with it, and what is open with another does
   t.equal(await Promise.race([lasting.stream, Promise.resolve('still open')]), 'still open')
   lasting.socket.terminate()
   lasting.abort.abort()
+})
+
+/** Sends the head of a request; its server has read that once this resolves. `end` is the status of the answer, or `cut off`. */
+async function begin (url: string, key: string, type: string): Promise<{ readonly request: ClientRequest, readonly end: Promise<number | string> }> {
+  const request = httpRequest(url, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': type, 'transfer-encoding': 'chunked', expect: '100-continue' } })
+  const end = Promise.race([once(request, 'error').then(() => 'cut off'), once(request, 'response').then(([answer]) => Number(answer.statusCode))])
+  request.flushHeaders()
+  await once(request, 'continue')
+  return { request, end }
+}
+
+t.test('a key that has ended does nothing by requests whose bodies are unfinished', async (t) => {
+  const { app } = await bareApp(t, {}, { plugins: [scopes] })
+  await app.start()
+  const call = async (method: string, path: string, key = ADMIN_KEY): Promise<{ status: number, body: Array<Record<string, unknown>> }> => {
+    const response = await fetch(app.address() + path, { method, headers: { authorization: `Bearer ${key}` } })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? [] : JSON.parse(text) }
+  }
+  const made = await fetch(`${app.address()}/keys`, { method: 'POST', headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ name: 'leaked', scopes: ['key:write'] }) })
+  const { id, key }: { id?: string, key?: string } = Object.assign({}, await made.json())
+  const before = (await call('GET', '/keys')).body
+  t.equal((await call('GET', '/whoami', key)).status, 200)
+  const { request, end } = await begin(`${app.address()}/keys`, key ?? '', 'application/json')
+  request.write('{"name":"heir",')
+  t.equal((await call('DELETE', `/keys/${id}`)).status, 204)
+  request.end('"scopes":["key:write"]}')
+  t.equal(await end, 401)
+  const after = (await call('GET', '/keys')).body
+  t.match(after, before.map(({ id }) => ({ id })))
+  t.equal(after.length, before.length, 'no key was made')
+})
+
+t.test('a body that is read as it comes ends with its key', async (t) => {
+  const { app, keys, listen } = await startTestHttp(t, () => {})
+  const read: string[] = []
+  const whole = async (body: Readable): Promise<string> => {
+    for await (const chunk of body) read.push(String(chunk))
+    return 'whole'
+  }
+  app.register(async (child) => {
+    child.removeAllContentTypeParsers()
+    child.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
+    child.post('/archive', { config: { scope: 'instance:write' } }, async (request) => await whole(request.raw))
+    child.post('/form', { config: { scope: 'instance:write' }, preValidation: async (request) => { await whole(request.raw) } }, async () => 'whole')
+  })
+  const origin = await listen()
+  for (const path of ['/archive', '/form']) {
+    const [stays, ends] = [await keys.create({ name: 'stays', scopes: ['*'] }), await keys.create({ name: 'ends', scopes: ['*'] })]
+    const [lasting, ending] = [await begin(origin + path, stays.key, 'application/gzip'), await begin(origin + path, ends.key, 'application/gzip')]
+    for (const { request } of [lasting, ending]) request.write(`part of ${path}`)
+    await eventually('both are read', () => read.filter((part) => part === `part of ${path}`).length === 2)
+    await keys.revoke(ends.record.id)
+    t.equal(await Promise.race([ending.end, delay(5000, 'goes on')]), 'cut off', path)
+    lasting.request.end()
+    t.equal(await lasting.end, 200, path)
+  }
+})
+
+t.test('a key may end itself, with a body or without one', async (t) => {
+  const { app, keys, listen } = await startTestHttp(t, () => {})
+  app.delete('/me', { config: { scope: 'instance:write' } }, async (request) => {
+    await keys.revoke(request.principal?.id ?? '')
+    return 'ended'
+  })
+  const origin = await listen()
+  for (const body of [undefined, '{}']) {
+    const { key } = await keys.create({ name: 'own', scopes: ['*'] })
+    const answer = await fetch(`${origin}/me`, { method: 'DELETE', headers: { authorization: `Bearer ${key}`, ...body === undefined ? {} : { 'content-type': 'application/json' } }, ...body === undefined ? {} : { body } })
+    t.match([answer.status, await answer.text()], [200, 'ended'])
+  }
 })
