@@ -3,6 +3,7 @@ import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
+import { SHARED_CACHES_SCOPE } from '../../core/library/oci/shared-caches.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { BuilderRepository } from './builders/repository.ts'
 import { uniqueClock } from './clock.ts'
@@ -20,7 +21,6 @@ import type { RunnerSource } from './runner-source.ts'
 import { SecretFolder } from './secrets/secret-folder.ts'
 import { createBuilds } from './service.ts'
 import { settingsOf } from './settings.ts'
-import { ADMIN_SCOPE } from './upload/order.ts'
 
 /** The plugin with another runner. */
 export function buildsPlugin (source: RunnerSource): Plugin {
@@ -39,7 +39,7 @@ export function buildsPlugin (source: RunnerSource): Plugin {
           rightsOf ({ principal }) {
             const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
             const keyId = principal === null ? undefined : durableIdOf(principal)
-            return { keyId, mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
+            return { keyId, mayAdmin: may(SHARED_CACHES_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
           }
         }),
         stop: async () => { await builds.close() }

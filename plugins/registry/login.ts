@@ -4,9 +4,11 @@ import { presentedKeys } from '../../core/auth/presented.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
 import { LOCAL_DOMAIN, parseReference } from '../../core/library/oci/reference.ts'
+import { isSharedCache, SHARED_CACHES_SCOPE } from '../../core/library/oci/shared-caches.ts'
 import { READ, type RegistryRequest } from './requests.ts'
 
-const SCOPES = ['image:read', 'image:write', 'image:delete'] as const
+/** of a key that its tokens have, too */
+const SCOPES = ['image:read', 'image:write', 'image:delete', SHARED_CACHES_SCOPE] as const
 
 export interface IssuedToken { readonly token: string, readonly expiresInSeconds: number, readonly issuedAt: Date }
 
@@ -67,8 +69,9 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
     },
     refusal (principal, { scopes, repository }) {
       if (!scopes.some((scope) => apiKeys.allows(principal, scope))) return `missing required scope: ${scopes.join(' or ')}`
-      if (scopes.includes(READ) || repository === undefined || apiKeys.mayWrite(principal, `${LOCAL_DOMAIN}/${repository}`)) return undefined
-      return `this key may not write to the repository ${repository}`
+      if (scopes.includes(READ) || repository === undefined) return undefined
+      if (isSharedCache(repository) && !apiKeys.allows(principal, SHARED_CACHES_SCOPE)) return `missing required scope: ${SHARED_CACHES_SCOPE}`
+      return apiKeys.mayWrite(principal, `${LOCAL_DOMAIN}/${repository}`) ? undefined : `this key may not write to the repository ${repository}`
     },
     mayName: (principal, host, repository) => apiKeys.mayWrite(principal, normalised(`${host}/${repository}`)),
     whenEnded: (principal, then) => apiKeys.whenEnded(principal, then),

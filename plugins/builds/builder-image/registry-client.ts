@@ -5,8 +5,6 @@ import { stat } from 'node:fs/promises'
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
 import { digestOf } from '../../../core/library/oci/digest.ts'
 import type { RegistryChannel } from '../../registry/contract.ts'
 
@@ -18,51 +16,25 @@ export interface Blob {
 }
 
 export interface RegistryClient {
-  /** Its tags; none when there is no such repository. */
-  tags (repository: string): Promise<readonly string[]>
-  /** Whether it has any, without reading all of them. */
+  /** Whether it has any tags, without reading all of them. */
   hasTags (repository: string): Promise<boolean>
-  /** A manifest, and what kind it is. */
-  manifest (repository: string, tag: string): Promise<{ readonly mediaType: string, readonly text: string }>
-  /** Mounts a blob of another repository. No content is sent. */
-  mountBlob (repository: string, digest: string, from: string): Promise<void>
   putBlob (repository: string, blob: Blob): Promise<void>
   /** @returns its digest */
   putManifest (repository: string, tag: string, mediaType: string, manifest: string): Promise<string>
 }
 
-interface Answer { readonly status: number, readonly location: string | undefined, readonly type: string | undefined, readonly text: string }
+interface Answer { readonly status: number, readonly location: string | undefined, readonly text: string }
 
-const TagList = Type.Object({ tags: Type.Optional(Type.Union([Type.Null(), Type.Array(Type.String())])) })
-const MANIFEST_TYPES = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json'
-
-/** that of manifests is docker-registry's own */
-const MAX_ANSWER_BYTES = 4 * 2 ** 20
-/** A cache has a tag for each of its layers, and docker-registry gives them all at once: this is room for almost a million. */
-const MAX_TAGS_BYTES = 64 * 2 ** 20
-/** of a list of tags, until its first */
+const MAX_ANSWER_BYTES = 2 ** 20
+/** of a list of tags, until its first: a cache has a tag for each of its layers, and docker-registry gives them all at once */
 const FIRST_TAG_BYTES = 4096
 
 export function createRegistryClient (channel: RegistryChannel, signal: AbortSignal): RegistryClient {
   const ask = async (method: string, path: string, headers: OutgoingHttpHeaders = {}, body?: Readable): Promise<Answer> => await send(channel, { method, path, headers, body, signal, limit: { bytes: MAX_ANSWER_BYTES } })
-  const askForTags = async (repository: string, limit: Limit): Promise<Answer> => await send(channel, { method: 'GET', path: `/v2/${repository}/tags/list`, headers: {}, body: undefined, signal, limit })
   return {
-    async tags (repository) {
-      const answer = await askForTags(repository, { bytes: MAX_TAGS_BYTES })
-      if (answer.status === 404) return []
-      const list: unknown = JSON.parse(expect(answer, 200, 'a question for tags').text)
-      return Value.Check(TagList, list) ? list.tags ?? [] : []
-    },
     async hasTags (repository) {
-      const answer = await askForTags(repository, { bytes: FIRST_TAG_BYTES, isEnough: true })
+      const answer = await send(channel, { method: 'GET', path: `/v2/${repository}/tags/list`, headers: {}, body: undefined, signal, limit: { bytes: FIRST_TAG_BYTES, isEnough: true } })
       return answer.status !== 404 && /"tags":\s*\[\s*"/.test(expect(answer, 200, 'a question for tags').text)
-    },
-    async manifest (repository, tag) {
-      const answer = expect(await ask('GET', `/v2/${repository}/manifests/${tag}`, { accept: MANIFEST_TYPES }), 200, 'a question for a manifest')
-      return { mediaType: answer.type ?? '', text: answer.text }
-    },
-    async mountBlob (repository, digest, from) {
-      expect(await ask('POST', `/v2/${repository}/blobs/uploads/?${new URLSearchParams({ mount: digest, from }).toString()}`), 201, 'a blob of another repository')
     },
     async putBlob (repository, blob) {
       const begun = await ask('POST', `/v2/${repository}/blobs/uploads/`)
@@ -118,7 +90,7 @@ async function send (channel: RegistryChannel, { method, path, headers, body, si
     // An early answer, before everything is sent, gives the reason.
     const answer = await Promise.race([answered, sent.then(async () => await answered)])
     const text = await read(answer, limit)
-    return { status: answer.statusCode ?? 0, location: answer.headers.location, type: answer.headers['content-type'], text }
+    return { status: answer.statusCode ?? 0, location: answer.headers.location, text }
   } finally {
     near.destroy()
   }

@@ -93,6 +93,13 @@ interface Opening extends Pick<VmDeps, 'log'> {
   note (line: string): void
 }
 
+/** Why a build must not use what builds of other keys have left on a builder's disk, for people; undefined when it may. */
+export function distrustOf ({ readsRegistry, baseImageDigest, writesGlobalCache }: Pick<BuildJob, 'readsRegistry' | 'baseImageDigest' | 'writesGlobalCache'>): string | undefined {
+  if (writesGlobalCache) return 'this build fills a shared cache, and other keys may have written what is there'
+  // With a required digest, images are taken from the disk as they were checked, without a question to their registry; see `buildArguments` for the others.
+  return readsRegistry || baseImageDigest === undefined ? undefined : 'it may have images that the key of this build may not read'
+}
+
 /** Makes the folders; on a builder's disk, also ensures that the cache can be trusted, now and the next time. */
 export async function openDisk (link: GuestLink, { job, log, note }: Opening, undo: Undo, signal: AbortSignal): Promise<void> {
   // An operator's own builder image may have neither.
@@ -101,8 +108,7 @@ export async function openDisk (link: GuestLink, { job, log, note }: Opening, un
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
   await outputOf(link, ['mount', '--bind', MOUNT, DISK], signal)
   if (job.cacheVolumeId !== undefined) {
-    // With a required digest, images are taken from the disk as they were checked, without a question to their registry; see `buildArguments` for the others.
-    const why = await openCacheDisk(link, job.readsRegistry || job.baseImageDigest === undefined, signal)
+    const why = await openCacheDisk(link, distrustOf(job), signal)
     if (why !== undefined) note(why)
     undo.add(async () => {
       try {

@@ -11,9 +11,9 @@ const FULL = 0.8
 const CONTAINERS = `${STORE}/overlay-containers`
 const TIDY_TIMEOUT_MS = 30_000
 
-/** Must be called before the store is used. @param mayUse whether this build may use what others have left there @returns why the cache was discarded, for people */
-export async function openCacheDisk (link: GuestLink, mayUse: boolean, signal: AbortSignal): Promise<string | undefined> {
-  const reason = !mayUse ? 'the cache of this builder is thrown away, since it may have images that the key of this build may not read' : await reasonToEmpty(link, signal)
+/** Must be called before the store is used. @param distrust why this build must not use what others have left there @returns why the cache was discarded, for people */
+export async function openCacheDisk (link: GuestLink, distrust: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+  const reason = distrust === undefined ? await reasonToEmpty(link, signal) : `the cache of this builder is thrown away, since ${distrust}`
   await outputOf(link, ['rm', '-rf', WORK, ...reason === undefined ? [] : [STORE]], signal)
   await outputOf(link, ['rm', '-f', MARK], signal)
   await outputOf(link, ['sync', DISK], signal)

@@ -1,5 +1,6 @@
 // The target of a build's image, and the repositories that its VM may use.
 import type { RegistryGrant } from '../../registry/contract.ts'
+import { scopeCache, sharedCache } from '../caches.ts'
 import type { BuildJob } from '../run.ts'
 
 export interface ImageTarget {
@@ -17,16 +18,16 @@ export interface Caches {
   readonly read: readonly string[]
   /** the cache that new layers are written to */
   readonly write: string | undefined
-  /** the cache that gets the layers of `write` at the end, too */
-  readonly share: string | undefined
 }
 
-/** A scope's cache is private; that of a key is shared by all, and only builds with the right to do so write it. */
+/**
+ * The cache of a global key is shared by all, and only builds with the right to do so write it. Such a build uses no scope's cache: keys without that right write there, and what it took from there it would hand on
+ * to everybody.
+ */
 export function cachesOf ({ cacheScope, globalCacheKey, writesGlobalCache }: Pick<BuildJob, 'cacheScope' | 'globalCacheKey' | 'writesGlobalCache'>): Caches {
-  const scope = cacheScope === undefined ? undefined : `cache/${cacheScope}`
-  const everybody = globalCacheKey === undefined ? undefined : `cache/global/${globalCacheKey}`
-  const shared = writesGlobalCache ? everybody : undefined
-  return { read: [scope, everybody].filter((each) => each !== undefined), write: scope ?? shared, share: scope === undefined ? undefined : shared }
+  const shared = globalCacheKey === undefined ? undefined : sharedCache(globalCacheKey)
+  const scope = writesGlobalCache || cacheScope === undefined ? undefined : scopeCache(cacheScope)
+  return { read: [scope, shared].filter((each) => each !== undefined), write: writesGlobalCache ? shared : scope }
 }
 
 export function grantOf (job: Pick<BuildJob, 'readsRegistry'>, target: ImageTarget, caches: Caches): RegistryGrant {

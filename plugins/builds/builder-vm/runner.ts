@@ -19,7 +19,6 @@ import { outputOf, putFile } from './guest-command.ts'
 import { DOCKERFILE, SOURCE } from './guest-paths.ts'
 import { cachesOf, grantOf, targetOf, type Caches } from './image-target.ts'
 import { lockfileHashes } from './lockfiles.ts'
-import { shareCache } from './share-cache.ts'
 import { searchedRegistries, type RegistriesView } from './registries.ts'
 import { sendSource } from './source.ts'
 import { STEP_RUNTIME, stepRuntime } from './step-runtime.ts'
@@ -97,7 +96,6 @@ async function build (deps: Deps, job: BuildJob, progress: BuildProgress, undo: 
   await progress.pushing()
   const digest = await pushImage(work, deps.events, host, target)
   const outcome: BuildOutcome = { imageRef: `localhost/${target.repository}:${target.tag}`, digest, provenance }
-  if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal, (line) => log.note(line))
   await progress.pushed(outcome)
   // The VM's work is done, and other builds may be waiting for its memory.
   await takeBack(deps, job, progress, undo)

@@ -2,9 +2,11 @@
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
 import { Forbidden, RepositoryForbidden } from '../../../core/http/errors.ts'
 import { LOCAL_DOMAIN, parseReference } from '../../../core/library/oci/reference.ts'
+import { isSharedCache, SHARED_CACHES_SCOPE } from '../../../core/library/oci/shared-caches.ts'
 import type { BuildOrder } from '../record.ts'
 import type { CreateBuild } from '../schemas.ts'
 import type { BuildSettings } from '../settings.ts'
+import { scopeCache, sharedCache } from '../caches.ts'
 
 /** What the caller may do, and what this server can do. */
 export interface Rights {
@@ -22,15 +24,14 @@ export interface Rights {
   readonly hasEgress: boolean
 }
 
-export const ADMIN_SCOPE = 'build:admin'
-
 const RESERVED = ['cache', 'builds', 'berth']
 
 /** @throws invalid_request naming the field, forbidden */
 export function orderOf (fields: CreateBuild, settings: BuildSettings, rights: Rights): BuildOrder {
-  if (fields.is_admin_build === true && !rights.mayAdmin) throw Forbidden(ADMIN_SCOPE)
+  if (fields.is_admin_build === true && !rights.mayAdmin) throw Forbidden(SHARED_CACHES_SCOPE)
   if (fields.dockerfile !== undefined && fields.dockerfile_path !== undefined) throw InvalidRequest('dockerfile_path: cannot be given together with dockerfile')
   if (fields.is_admin_build === true && fields.global_cache_key === undefined) throw InvalidRequest('is_admin_build: needs global_cache_key, the cache that the build is to fill')
+  if (fields.is_admin_build === true && fields.global_cache_key !== undefined) checkMayWrite(sharedCache(fields.global_cache_key), rights)
   return {
     keyId: rights.keyId,
     dockerfile: fields.dockerfile,
@@ -73,11 +74,17 @@ function secretIds ({ secrets = [] }: CreateBuild): string[] {
 }
 
 /** The shared caches are among those of scopes. */
-function scopeOf (scope: string | undefined, { mayWrite }: Rights): string | undefined {
-  if (scope === 'global' || scope?.startsWith('global/') === true) throw InvalidRequest('cache_scope: must not begin with global, where the shared caches are')
-  const repository = `${LOCAL_DOMAIN}/cache/${scope ?? ''}`
-  if (scope !== undefined && !mayWrite(repository)) throw RepositoryForbidden(repository)
+function scopeOf (scope: string | undefined, rights: Rights): string | undefined {
+  if (scope === undefined) return undefined
+  if (isSharedCache(scopeCache(scope))) throw InvalidRequest('cache_scope: must not begin with global, where the shared caches are')
+  checkMayWrite(scopeCache(scope), rights)
   return scope
+}
+
+/** @param repository in the built-in registry */
+function checkMayWrite (repository: string, { mayWrite }: Rights): void {
+  const name = `${LOCAL_DOMAIN}/${repository}`
+  if (!mayWrite(name)) throw RepositoryForbidden(name)
 }
 
 function pathInSource (path: string): string {
@@ -89,11 +96,11 @@ function pathInSource (path: string): string {
 }
 
 /** `team/web` or `team/web:1.2` in the built-in registry. */
-function imageName (written: string, { mayWrite }: Rights): string {
+function imageName (written: string, rights: Rights): string {
   const { path, tag, digest } = parseReference(`${LOCAL_DOMAIN}/${written.trim()}`, undefined, 'image_name')
   if (digest !== undefined) throw InvalidRequest('image_name: cannot have a digest, which is known only when it is built')
   const reserved = RESERVED.find((name) => path === name || path.startsWith(`${name}/`))
   if (reserved !== undefined) throw InvalidRequest(`image_name: must not lie in ${reserved}/, which belongs to this server`)
-  if (!mayWrite(`${LOCAL_DOMAIN}/${path}`)) throw RepositoryForbidden(`${LOCAL_DOMAIN}/${path}`)
+  checkMayWrite(path, rights)
   return tag === undefined || !written.includes(':') ? path : `${path}:${tag}`
 }

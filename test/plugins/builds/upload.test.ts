@@ -109,13 +109,14 @@ t.test('what needs something of this server that is not there is refused', async
 
 t.test('a key that is limited to repositories builds nothing that lies outside of them', async (t) => {
   const app = await startBuilds(t)
-  const made = await app.app.http.inject({ method: 'POST', url: '/keys', headers: { authorization: `Bearer ${ADMIN_KEY}` }, payload: { name: 'team', scopes: ['build:write'], repositories: ['localhost/team/*', 'localhost/cache/team'] } })
+  const made = await app.app.http.inject({ method: 'POST', url: '/keys', headers: { authorization: `Bearer ${ADMIN_KEY}` }, payload: { name: 'team', scopes: ['build:write', 'build:admin'], repositories: ['localhost/team/*', 'localhost/cache/team'] } })
   const { key }: { key: string } = made.json()
   const post = async (fields: Record<string, string>): Promise<unknown> =>
     (await send(app, rawForm(source, ...Object.entries(fields).map(([name, value]) => [named(name), value] as const)), { authorization: `Bearer ${key}` })).body['message']
   for (const name of ['web', 'teamster/web', 'demo/busybox:latest']) t.match(await post({ image_name: name }), /may not write to the repository localhost/, name)
   t.equal(await post({ image_name: 'team/web', cache_scope: 'other' }), 'this key may not write to the repository localhost/cache/other')
-  t.equal(await post({ image_name: 'team/web:1', cache_scope: 'team' }), undefined)
+  t.equal(await post({ global_cache_key: 'node', is_admin_build: 'true' }), 'this key may not write to the repository localhost/cache/global/node')
+  t.equal(await post({ image_name: 'team/web:1', cache_scope: 'team', global_cache_key: 'node' }), undefined)
   t.equal(await post({}), undefined, 'an image without a name has a repository of its own')
 })
 

@@ -176,6 +176,23 @@ t.test('each call needs its scope', async (t) => {
   }
 })
 
+t.test('the shared caches of builds are written and deleted only with a scope of their own, and everybody reads them', async (t) => {
+  const app = await startImagesApp(t)
+  const writer = keyOf(app, 'image:read', 'image:write', 'image:delete')
+  const filler = keyOf(app, 'image:write', 'image:delete', 'build:admin')
+  const exchanged = await fetch(`${app.url}/v2/token`, { headers: { authorization: `Bearer ${filler}` } })
+  const digest = `sha256:${'a'.repeat(64)}`
+  for (const [method, path] of [['POST', 'blobs/uploads/'], ['PUT', 'manifests/k1'], ['DELETE', `manifests/${digest}`], ['DELETE', `blobs/${digest}`]] as const) {
+    t.equal(await status(app, method, `/v2/cache/global/node/${path}`, `Bearer ${writer}`), 403, `${method} ${path}`)
+    for (const key of [filler, tokenIn(await exchanged.clone().json())]) t.not(await status(app, method, `/v2/cache/global/node/${path}`, `Bearer ${key}`), 403, `${method} ${path} with the scope`)
+    t.not(await status(app, method, `/v2/cache/globally/${path}`, `Bearer ${writer}`), 403, `${method} ${path} of a scope`)
+  }
+  t.equal(await status(app, 'GET', '/v2/cache/global/node/tags/list', `Bearer ${writer}`), 404)
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  await t.rejects(pushLayout(layout, `${app.host}/cache/global/node:k1`, { username: 'x', password: writer }), { message: /build:admin|denied/ })
+  await pushLayout(layout, `${app.host}/cache/global/node:k1`, { username: 'x', password: filler })
+})
+
 t.test('a DELETE with a body is refused, and Expect is answered', async (t) => {
   const app = await startImagesApp(t)
   t.equal(await rawStatus(app, 'DELETE', `/v2/a/manifests/sha256:${'a'.repeat(64)}`, { 'transfer-encoding': 'chunked' }, 'x'), 400)

@@ -1,5 +1,6 @@
 // What buildah is told of registries, and where its store keeps an image.
 import t from 'tap'
+import { distrustOf } from '../../../../plugins/builds/builder-vm/build-vm.ts'
 import { buildArguments } from '../../../../plugins/builds/builder-vm/buildah-arguments.ts'
 import { fullNames } from '../../../../plugins/builds/builder-vm/image-records.ts'
 import { cachesOf, grantOf, targetOf } from '../../../../plugins/builds/builder-vm/image-target.ts'
@@ -40,10 +41,17 @@ t.test('an image goes to the name that is asked for, or to one of the build\'s o
 t.test('a build may write its own image and cache and nothing else, and reads no more than its key does', async (t) => {
   const job = { id: 'b1', cacheScope: 'team', globalCacheKey: 'node', writesGlobalCache: false, readsRegistry: false }
   t.same(grantOf(job, targetOf(job), cachesOf(job)), { read: ['cache/team', 'cache/global/node'], write: ['builds/b1', 'cache/team'], quiet: ['cache/team'] })
-  t.same(grantOf({ readsRegistry: true }, targetOf(job), { read: [], write: undefined, share: undefined }), { read: 'all', write: ['builds/b1'], quiet: [] })
-  t.same(cachesOf({ ...job, writesGlobalCache: true }), { read: ['cache/team', 'cache/global/node'], write: 'cache/team', share: 'cache/global/node' })
-  t.same(cachesOf({ globalCacheKey: 'node', writesGlobalCache: true }), { read: ['cache/global/node'], write: 'cache/global/node', share: undefined })
-  t.same(cachesOf({ globalCacheKey: 'node', writesGlobalCache: false }), { read: ['cache/global/node'], write: undefined, share: undefined })
+  t.same(grantOf({ readsRegistry: true }, targetOf(job), { read: [], write: undefined }), { read: 'all', write: ['builds/b1'], quiet: [] })
+  t.same(cachesOf({ globalCacheKey: 'node', writesGlobalCache: false }), { read: ['cache/global/node'], write: undefined })
+})
+
+t.test('a build that fills a shared cache uses nothing that builds of other keys could have written', async (t) => {
+  const job = { id: 'b1', cacheScope: 'team', globalCacheKey: 'node', writesGlobalCache: true, readsRegistry: false }
+  t.same(cachesOf(job), { read: ['cache/global/node'], write: 'cache/global/node' })
+  t.same(grantOf(job, targetOf(job), cachesOf(job)), { read: ['cache/global/node'], write: ['builds/b1', 'cache/global/node'], quiet: ['cache/global/node'] })
+  t.match(distrustOf(job), /fills a shared cache/, 'the disk of a builder')
+  t.equal(distrustOf({ ...job, writesGlobalCache: false }), undefined)
+  t.match(distrustOf({ ...job, writesGlobalCache: false, baseImageDigest: 'sha256:1' }), /may not read/)
 })
 
 t.test('a build that may not read the registry takes no base image from a builder\'s disk: another key\'s build may have left it there', async (t) => {
