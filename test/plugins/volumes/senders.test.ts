@@ -15,11 +15,11 @@ import { startWithVolumes, type VolumesApp } from './app.ts'
 
 const ARCHIVE = gzipSync(Buffer.concat([entry({ path: 'file', content: 'x' }), end]))
 
-function send (app: VolumesApp, name: string): ClientRequest {
+function send (app: VolumesApp, name: string, key = ADMIN_KEY): ClientRequest {
   const address = app.app.http.server.address()
   if (address === null || typeof address === 'string') throw new Error('it does not listen on a port')
   const call = request({
-    host: '127.0.0.1', port: address.port, method: 'POST', path: `/volumes/from-archive?name=${name}&size_gb=1`, headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/gzip' }
+    host: '127.0.0.1', port: address.port, method: 'POST', path: `/volumes/from-archive?name=${name}&size_gb=1`, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/gzip' }
   })
   call.on('error', () => undefined).flushHeaders()
   return call
@@ -41,6 +41,19 @@ t.test('a sender that goes away while it waits for its turn leaves the turn to t
   t.equal((await once(first, 'response'))[0].statusCode, 201)
   t.match(await third, { status: 201 })
   t.match(await app.upload(ARCHIVE, 'name=second&size_gb=1'), { status: 201 }, 'nothing keeps the name')
+})
+
+t.test('an archive whose key is revoked while it comes, or while it waits for its turn, becomes no volume', async (t) => {
+  const app = await startWithVolumes(t, { listen: true, sections: { volumes: { config: { archiveConcurrency: 1 } } } })
+  const { id, key } = (await app.call('POST', '/keys', { name: 'leaked', scopes: ['volume:write'] })).body
+  const calls = ['first', 'second'].map((name) => send(app, name, String(key)))
+  for (const call of calls) call.write(ARCHIVE.subarray(0, 20))
+  await eventually('one has its turn', async () => (await app.files()).some((name) => name.startsWith('unpacking/')))
+  const ends = calls.map(async (call) => await Promise.race([once(call, 'error').then(() => 'cut off'), once(call, 'response').then(([answer]) => Number(answer.statusCode))]))
+  t.equal((await app.call('DELETE', `/keys/${String(id)}`)).status, 204)
+  for (const call of calls) if (!call.destroyed) call.end(ARCHIVE.subarray(20))
+  for (const end of await Promise.all(ends)) t.ok(end === 'cut off' || end === 401, `it ends: ${end}`)
+  t.same((await app.call('GET', '/volumes')).body, [])
 })
 
 t.test('slow senders of one key keep nobody else from a turn', async (t) => {
