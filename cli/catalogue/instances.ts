@@ -95,7 +95,7 @@ export const INSTANCE_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'cp', args: '<source> <target>', ...lists, summary: 'copy files and folders into an instance, or out of it',
     details: 'One of both is INSTANCE:PATH. "-" is a tar archive on standard input or output. A folder that exists gets what is copied inside.',
-    options: [{ flags: '-L, --follow-links', description: 'copy what symbolic links point to' }],
+    options: [{ flags: '-L, --follow-links', description: 'copy what symbolic links point to; out of an instance, what the named path itself points to' }],
     examples: ['berth cp ./site web:/srv', 'berth cp web:/var/log .', 'berth cp web:/etc - | tar t'], load: async () => await import('../commands/cp.ts')
   },
   {

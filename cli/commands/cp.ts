@@ -1,5 +1,5 @@
 // `berth cp`: files and folders into an instance, or out of it.
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, join, posix, resolve } from 'node:path'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
@@ -21,10 +21,9 @@ export const run: Run = async (session, input) => {
   const from = placeOf(input.argument(0))
   const to = placeOf(input.argument(1))
   const followLinks = input.flag('followLinks')
-  if (from.kind === 'instance' && to.kind !== 'instance') await out(session, from, to, followLinks)
-  else if (to.kind === 'instance' && from.kind !== 'instance') return await into(session, from, to, followLinks)
-  else throw wrongUsage('one of both is INSTANCE:PATH, and the other is not')
-  return 0
+  if (from.kind === 'instance' && to.kind !== 'instance') return await out(session, from, to, followLinks)
+  if (to.kind === 'instance' && from.kind !== 'instance') return await into(session, from, to, followLinks)
+  throw wrongUsage('one of both is INSTANCE:PATH, and the other is not')
 }
 
 /** What the API cannot take is named, and the rest is copied; the exit code says that it is not all. */
@@ -52,17 +51,26 @@ const HINTS: Readonly<Record<'local' | 'stream', Partial<Record<Entry['kind'], s
   stream: { link: 'tar -h stores what it points to', 'hard link': 'tar --hard-dereference stores a file for each name' }
 }
 
-async function out (session: Session, from: InGuest, to: Exclude<Place, InGuest>, followLinks: boolean): Promise<void> {
+/** A link that must not be made here is named, and the rest is copied; the exit code says that it is not all. */
+async function out (session: Session, from: InGuest, to: Exclude<Place, InGuest>, followLinks: boolean): Promise<number> {
   const api = await session.api()
   const name = posix.basename(posix.normalize(from.path)) || 'root'
   const entries = shown(session, guestEntries(api, from.instance, from.path, followLinks, session.interrupted))
   if (to.kind === 'stream') {
     if (process.stdout.isTTY) throw wrongUsage('an archive is not for a terminal', 'send it to a file or to tar')
     await writeArchive(process.stdout, name, entries)
-    return
+    return EXIT.done
   }
   const isFolder = await stat(to.path).then((found) => found.isDirectory(), () => false)
-  await writeLocally(isFolder && !from.path.endsWith('/.') ? join(to.path, name) : to.path, entries)
+  const isContent = from.path.endsWith('/.')
+  // The content of a folder goes into a folder that is named by a link, too. Nothing else that is copied goes through a link.
+  const target = !isFolder ? to.path : isContent ? await realpath(to.path) : join(to.path, name)
+  let code: number = EXIT.done
+  await writeLocally(target, entries, ({ path: below, target: link }) => {
+    code = EXIT.failed
+    session.complain(new Failure(`left out: ${join(target, below)} is a symbolic link to ${link}, which leads out of what is copied`, { hint: below === '' ? '-L copies what it points to' : '- as the target writes an archive, which keeps it' }))
+  })
+  return code
 }
 
 async function * shown (session: Session, entries: AsyncIterable<Entry>): AsyncGenerator<Entry> {

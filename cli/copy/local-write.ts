@@ -8,14 +8,18 @@ import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
 import { shortest } from './shortest.ts'
 
-/** Writes them at `target`; the folder above it must exist. */
-export async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
+/**
+ * Writes them at `target`; the folder above it must exist.
+ * @param skipped told of each link that is left out, as it leads out of what is copied
+ */
+export async function writeLocally (target: string, entries: AsyncIterable<Entry>, skipped: (entry: Entry) => void): Promise<void> {
   let isWhole = false
   for await (const entry of entries) {
     // Below a link at the target itself everything would go where it leads to.
     if (isWhole) throw new Failure(`${target} is no folder, and something in it is copied`)
     const path = pathInside(entry.path)
-    await writeEntry(target, { ...entry, path }).catch((error: unknown) => {
+    if (entry.kind === 'link' && leadsOut(path, entry.target ?? '')) skipped({ ...entry, path })
+    else await writeEntry(target, { ...entry, path }).catch((error: unknown) => {
       throw error instanceof Error && 'syscall' in error ? new Failure(`${join(target, path)} cannot be written: ${error.message}`, { cause: error }) : error
     })
     isWhole = path === '' && entry.kind !== 'folder'
@@ -29,8 +33,8 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   const bits = mode & 0o755
   const before = await lstat(file).catch(() => undefined)
   if (kind === 'folder') {
-    // A link to a folder would pass for one, and the mode is set where it leads to.
-    if (path !== '' && before !== undefined && !before.isDirectory()) throw new Failure(`${file} is no folder, and one of that name is copied`)
+    // A link to a folder would pass for one, and what is copied, and its mode, would go where it leads to.
+    if (before !== undefined && !before.isDirectory()) throw new Failure(`${file} is no folder, and one of that name is copied`)
     await mkdir(file, { recursive: true })
     await chmod(file, bits | 0o700)
     return
@@ -38,7 +42,6 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   if (before?.isDirectory() === true) throw new Failure(`${file} is a folder, and a ${kind} of that name is copied`)
   // Rename would also replace a device: a copy to /dev/null by root must not do that.
   if (before !== undefined && !before.isFile() && !before.isSymbolicLink()) throw new Failure(`${file} is a device, pipe or socket, and only files and links are replaced`, { hint: '- as the target writes an archive to standard output' })
-  if (kind === 'link' && leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
   if (kind === 'hard link' || kind === 'special file') throw new Failure(`${file}: a ${kind} cannot be copied`)
   if (kind === 'file' && content === undefined) return
   const beside = join(dirname(file), `.berth-cp-${randomBytes(8).toString('hex')}`)
@@ -63,16 +66,19 @@ function pathInside (path: string): string {
   return shortest(path)
 }
 
-/** An earlier link must not redirect later entries. */
+/** A link must not redirect entries: neither an earlier one, nor one at the target itself, whose own entry the instance may have left out. */
 async function requireNoLinkAbove (target: string, path: string): Promise<void> {
-  for (let above = dirname(path); above !== '.'; above = dirname(above)) {
-    const found = await lstat(join(target, above)).catch(() => undefined)
-    if (found !== undefined && !found.isDirectory()) throw new Failure(`${join(target, above)} is no folder, and something in it is copied`)
+  for (let below = path; below !== '.';) {
+    below = dirname(below)
+    const above = join(target, below)
+    const found = await lstat(above).catch(() => undefined)
+    if (found !== undefined && !found.isDirectory()) throw new Failure(`${above} is no folder, and something in it is copied`)
   }
 }
 
+/** A link that is copied by itself can only lead to what was beside the target before: a later copy to the same place, or below it, would go there. */
 function leadsOut (path: string, link: string): boolean {
-  if (link === '' || link.startsWith('/') || goesUpAgain(link)) return true
+  if (path === '' || link === '' || link.startsWith('/') || goesUpAgain(link)) return true
   const end = posix.normalize(posix.join(posix.dirname(path), link))
   return end === '..' || end.startsWith('../')
 }

@@ -15,7 +15,7 @@ import { WebSocketServer } from 'ws'
 import { archiveEntries, writeArchive } from '../../cli/copy/archive.ts'
 import type { Entry } from '../../cli/copy/entry.ts'
 import { localEntries } from '../../cli/copy/local-entries.ts'
-import { writeLocally } from '../../cli/copy/local-write.ts'
+import { writeLocally as writeOrSkip } from '../../cli/copy/local-write.ts'
 import { placeOf } from '../../cli/copy/place.ts'
 import { contentOf } from '../../cli/local-file.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -23,6 +23,18 @@ import { berth } from './berth.ts'
 
 async function * given (...entries: readonly Partial<Entry>[]): AsyncGenerator<Entry> {
   for (const entry of entries) yield { path: '', kind: 'file', mode: 0o644, size: 1, mtime: 0, content: Readable.from(['x']), ...entry }
+}
+
+/** Writes all of them. */
+async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
+  await writeOrSkip(target, entries, ({ path }) => { throw new Error(`${path} is left out`) })
+}
+
+/** Writes them, and gives the paths of those that are left out. */
+async function leftOutOf (target: string, ...entries: readonly Partial<Entry>[]): Promise<string[]> {
+  const paths: string[] = []
+  await writeOrSkip(target, given(...entries), ({ path }) => { paths.push(path) })
+  return paths
 }
 
 t.test('a place is an instance\'s, a path here, or a stream', async (t) => {
@@ -36,9 +48,11 @@ t.test('a place is an instance\'s, a path here, or a stream', async (t) => {
 t.test('what a hostile instance sends stays below the target', async (t) => {
   const folder = t.testdir({ outside: 'kept', target: {} })
   const target = join(folder, 'target')
-  for (const entry of [{ path: '../outside' }, { path: '/etc/x' }, { path: 'a/../../outside' }, { path: 'l', kind: 'link', target: '../outside' }, { path: 'l', kind: 'link', target: '/etc' }, { path: 'a/l', kind: 'link', target: '../../x' }] as const) {
-    await mkdir(join(target, 'a'), { recursive: true })
-    await t.rejects(writeLocally(target, given(entry)), /leads out of what is copied/, JSON.stringify(entry))
+  await mkdir(join(target, 'a'), { recursive: true })
+  for (const path of ['../outside', '/etc/x', 'a/../../outside']) await t.rejects(writeLocally(target, given({ path })), /leads out of what is copied/, path)
+  for (const entry of [{ path: 'l', target: '../outside' }, { path: 'l', target: '/etc' }, { path: 'a/l', target: '../../x' }]) {
+    t.strictSame(await leftOutOf(target, { ...entry, kind: 'link' }), [entry.path])
+    t.notOk(await lstat(join(target, entry.path)).catch(() => undefined), JSON.stringify(entry))
   }
   await symlink(folder, join(target, 'trap'))
   await t.rejects(writeLocally(target, given({ path: 'trap/outside' })), /is no folder/)
@@ -64,16 +78,30 @@ t.test('below a link at the target itself nothing is written, wherever it leads 
   const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
   const target = join(folder, 'src')
   for (const path of ['', '.', './.']) {
-    await t.rejects(writeLocally(target, given({ path, kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) })), /is no folder/, path)
-    await rm(target)
+    await t.rejects(leftOutOf(target, { path, kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) }), /is no folder/, path)
+    await rm(target, { force: true })
   }
+  t.equal(await readFile(join(folder, '.ssh/authorized_keys'), 'utf8'), 'mine')
+})
+
+t.test('a link that is copied by itself would lead to a neighbour of the target: it is not made, and a second copy goes through no link either', async (t) => {
+  const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
+  const target = join(folder, 'out')
+  await chmod(join(folder, '.ssh'), 0o700)
+  t.strictSame(await leftOutOf(target, { kind: 'link', target: '.ssh' }), [''])
+  t.strictSame(await readdir(folder), ['.ssh'])
+  await symlink('.ssh', target)
+  const second = given({ kind: 'folder', mode: 0o755, content: Readable.from([]) }, { path: 'authorized_keys', content: Readable.from(['theirs']) })
+  await t.rejects(writeLocally(target, second), /out is no folder, and one of that name is copied/)
+  await t.rejects(writeLocally(target, given({ path: 'authorized_keys', content: Readable.from(['theirs']) })), /out is no folder, and something in it is copied/, 'nor without the folder\'s own entry')
+  t.equal((await stat(join(folder, '.ssh'))).mode & 0o777, 0o700)
   t.equal(await readFile(join(folder, '.ssh/authorized_keys'), 'utf8'), 'mine')
 })
 
 t.test('links of an instance do not lead out through one another', async (t) => {
   const folder = t.testdir({ outside: 'kept', target: {} })
   const target = join(folder, 'target')
-  await t.rejects(writeLocally(target, given({ path: 'here', kind: 'link', target: '.' }, { path: 'l', kind: 'link', target: 'here/../outside' })), /leads out of what is copied/)
+  t.strictSame(await leftOutOf(target, { path: 'here', kind: 'link', target: '.' }, { path: 'l', kind: 'link', target: 'here/../outside' }), ['l'])
   t.strictSame(await readdir(target), ['here'])
   await writeLocally(target, given({ path: 'a', kind: 'folder' }, { path: 'a/l', kind: 'link', target: './../here' }))
   t.equal(await readlink(join(target, 'a/l')), './../here', 'those that go up first are as they were')
@@ -102,7 +130,8 @@ t.test('what is no file or link is not replaced', async (t) => {
 
 t.test('a place that cannot be written to is named', async (t) => {
   const folder = t.testdir({ file: '' })
-  for (const entry of [{}, { kind: 'link', target: 'x' }] as const) await t.rejects(writeLocally(join(folder, 'none/x'), given(entry)), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
+  await t.rejects(writeLocally(join(folder, 'none/x'), given({})), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
+  await t.rejects(writeLocally(folder, given({ path: 'none/x', kind: 'link', target: 'x' })), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
   await t.rejects(writeLocally(join(folder, 'file/x'), given({ kind: 'folder' })), { name: 'Failure', message: /file\/x cannot be written: ENOTDIR/ })
 })
 
@@ -178,6 +207,50 @@ t.test('what cannot be copied into an instance is named, the rest is copied, and
   await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
   t.match(await berth(['cp', `${folder}/.`, 'vm:/srv'], { env }), { code: 1, error: /^berth: left out: .*link is a symbolic link; -L copies what it points to\nberth: left out: .*pipe is neither file, folder nor link\n$/ })
   t.match(await berth(['cp', join(folder, 'file'), 'vm:/srv'], { env }), { code: 0, error: '' })
+})
+
+/** A server whose instance sends these headers, one after the other, whatever it is asked for. */
+async function sendingServer (t: Test, ...headers: readonly object[]): Promise<Readonly<Record<string, string>>> {
+  const server = createHttpServer().listen(0, '127.0.0.1')
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket) => {
+    socket.once('message', () => {
+      for (const [index, header] of headers.entries()) {
+        socket.send(JSON.stringify({ type: 'header', mode: 0o644, is_dir: false, size: 0, mtime: 0, ...header }))
+        socket.send(JSON.stringify({ type: 'end', final: index === headers.length - 1 }))
+      }
+    })
+  })
+  t.teardown(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' }
+}
+
+t.test('a link that leads out of a copied folder is named, the rest is copied, and the exit code says so', async (t) => {
+  const env = await sendingServer(t, { path: 'etc', is_dir: true }, { path: 'etc/localtime', is_symlink: true, link_target: '/usr/share/zoneinfo/UTC' }, { path: 'etc/mtab', is_symlink: true, link_target: 'motd' }, { path: 'etc/motd' })
+  const folder = t.testdir()
+  const { code, error } = await berth(['cp', 'vm:/etc', folder], { env })
+  t.equal(error, `berth: left out: ${folder}/etc/localtime is a symbolic link to /usr/share/zoneinfo/UTC, which leads out of what is copied; - as the target writes an archive, which keeps it\n`)
+  t.equal(code, 1)
+  t.strictSame((await readdir(join(folder, 'etc'))).sort(), ['motd', 'mtab'])
+  t.match(await berth(['cp', 'vm:/etc', '-'], { env }), { code: 0, error: '', out: /\/usr\/share\/zoneinfo\/UTC/ })
+})
+
+t.test('what is copied goes through a link to a folder only if that is asked for', async (t) => {
+  const folder = t.testdir({ there: {} })
+  await symlink('there', join(folder, 'out'))
+  const env = await sendingServer(t, { path: 'out', is_dir: true }, { path: 'out/file' })
+  t.match(await berth(['cp', 'vm:/out', folder], { env }), { code: 1, error: /out is no folder, and one of that name is copied\n$/ })
+  t.strictSame(await readdir(join(folder, 'there')), [])
+  t.match(await berth(['cp', 'vm:/out/.', join(folder, 'out')], { env }), { code: 0, error: '' })
+  t.match(await berth(['cp', 'vm:/out', join(folder, 'out')], { env }), { code: 0, error: '' })
+  t.strictSame((await readdir(join(folder, 'there'))).sort(), ['file', 'out'])
+  const alone = await sendingServer(t, { path: 'new', is_symlink: true, link_target: 'there' })
+  for (let time = 0; time < 2; time++) t.match(await berth(['cp', 'vm:/new', join(folder, 'new')], { env: alone }), { code: 1, error: /^berth: left out: .*new is a symbolic link to there, which leads out of what is copied; -L copies what it points to\n$/ })
+  t.notOk((await readdir(folder)).includes('new'))
 })
 
 t.test('a file that cannot be read is named', async (t) => {
