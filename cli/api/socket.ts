@@ -13,13 +13,15 @@ const HANDSHAKE_MS = 30_000
  * Opens one; a refusal before the upgrade is the server's own error. It is paused: what the server says at once may come in one packet with the upgrade, and would be lost
  * before the caller listens. The caller resumes it.
  */
-export async function openSocket (api: Api, path: string, signal: AbortSignal, handshakeMs = HANDSHAKE_MS): Promise<WebSocket> {
+export async function openSocket (api: Api, path: string, signal: AbortSignal, { handshakeMs = HANDSHAKE_MS }: { readonly handshakeMs?: number } = {}): Promise<WebSocket> {
   const { target } = api
   const url = addressOf(target.url, path)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
   const given = new AbortController()
   const socket = new WebSocket(url, { ...api.opening(AbortSignal.any([signal, given.signal])), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
-  signal.addEventListener('abort', () => socket.terminate(), { once: true })
+  const end = (): void => socket.terminate()
+  signal.addEventListener('abort', end, { once: true })
+  socket.once('close', () => signal.removeEventListener('abort', end))
   let timer: NodeJS.Timeout | undefined
   try {
     await new Promise<void>((resolve, reject) => {

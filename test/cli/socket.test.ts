@@ -1,10 +1,11 @@
 // What a server says at once on a WebSocket, in one packet with its answer to the upgrade; and servers that never say it to the end.
 import { createHash } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import t, { type Test } from 'tap'
 import { createApi, type Api } from '../../cli/api/client.ts'
 import { openSocket } from '../../cli/api/socket.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 const PROTOCOL = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
@@ -52,12 +53,25 @@ t.test('half a refusal is the end of the attempt, and so is a server that says n
   const half = 'HTTP/1.1 502 Bad Gateway\r\ncontent-length: 1000\r\n\r\nhalf of it'
   await t.rejects(openSocket(await apiOf(t, (socket) => { socket.end(half) }), '/', signal), { message: /the connection was lost in the middle of an answer/, exitCode: 6 })
   await t.rejects(openSocket(await apiOf(t, (socket) => { socket.write(half, () => socket.resetAndDestroy()) }), '/', signal), { message: /lost|cut off/, exitCode: 6 })
-  await t.rejects(openSocket(await apiOf(t, () => undefined), '/', signal, 200), { message: /did not answer within 0\.2 s/, exitCode: 124 })
+  await t.rejects(openSocket(await apiOf(t, () => undefined), '/', signal, { handshakeMs: 200 }), { message: /did not answer within 0\.2 s/, exitCode: 124 })
   const drops = (socket: Socket): void => {
     const timer = setInterval(() => socket.write('x'), 20)
     socket.write(half)
     socket.once('close', () => clearInterval(timer))
   }
-  await t.rejects(openSocket(await apiOf(t, drops), '/', signal, 200), { message: /did not answer within/ }, 'drop by drop')
+  await t.rejects(openSocket(await apiOf(t, drops), '/', signal, { handshakeMs: 200 }), { message: /did not answer within/ }, 'drop by drop')
   await t.rejects(openSocket(await apiOf(t, (socket) => { socket.end('HTTP/1.1 409 Conflict\r\ncontent-length: 30\r\n\r\n{"code":"x","message":"it is"}') }), '/', signal), { message: 'it is', exitCode: 5 }, 'a whole one is what it says')
+})
+
+t.test('of a socket that has closed nothing stays at the signal', async (t) => {
+  const over = new AbortController()
+  const api = await apiOf(t, (socket, request) => answerUpgrade(socket, request), over)
+  const refusing = await apiOf(t, (socket) => { socket.end('HTTP/1.1 409 Conflict\r\ncontent-length: 30\r\n\r\n{"code":"x","message":"it is"}') }, over)
+  for (let count = 0; count < 20; count++) {
+    const socket = await openSocket(api, '/', over.signal)
+    socket.terminate()
+    await once(socket, 'close')
+    await t.rejects(openSocket(refusing, '/', over.signal), { message: 'it is' })
+  }
+  await eventually('nothing listens', () => getEventListeners(over.signal, 'abort').length === 0)
 })
