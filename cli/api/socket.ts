@@ -8,12 +8,16 @@ const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 const MAX_REFUSAL_BYTES = 64 * 1024
 /** A server answers an upgrade at once: what takes time comes behind it. */
 const HANDSHAKE_MS = 30_000
+/** A server pings every 15 s. */
+const SILENCE_MS = 60_000
+/** into which that time is divided */
+const PARTS = 4
 
 /**
  * Opens one; a refusal before the upgrade is the server's own error. It is paused: what the server says at once may come in one packet with the upgrade, and would be lost
  * before the caller listens. The caller resumes it.
  */
-export async function openSocket (api: Api, path: string, signal: AbortSignal, { handshakeMs = HANDSHAKE_MS }: { readonly handshakeMs?: number } = {}): Promise<WebSocket> {
+export async function openSocket (api: Api, path: string, signal: AbortSignal, { handshakeMs = HANDSHAKE_MS, silenceMs = SILENCE_MS }: { readonly handshakeMs?: number, readonly silenceMs?: number } = {}): Promise<WebSocket> {
   const { target } = api
   const url = addressOf(target.url, path)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -51,7 +55,23 @@ export async function openSocket (api: Api, path: string, signal: AbortSignal, {
   } finally {
     clearTimeout(timer)
   }
+  endInSilence(socket, silenceMs)
   return socket
+}
+
+/** Ends it when nothing more is heard of a server that has pinged: its host or the network is gone. An older server, or what stands before it, may send no pings, and while nobody reads nothing can be heard. */
+function endInSilence (socket: WebSocket, silenceMs: number): void {
+  let silentParts = 0
+  const heard = (): void => { silentParts = 0 }
+  socket.on('message', heard).on('ping', heard)
+  socket.once('ping', () => {
+    // In parts: when this process was held up for long, what has arrived meanwhile is read before the next one is over.
+    const timer = setInterval(() => {
+      if (socket.isPaused) heard()
+      else if (++silentParts > PARTS) socket.terminate()
+    }, silenceMs / PARTS)
+    socket.once('close', () => clearInterval(timer))
+  })
 }
 
 /** Calls `take` with each message. What it throws is told to `fail`: it ends the caller's work, and not the program. */

@@ -19,9 +19,11 @@ export async function writeLocally (target: string, entries: AsyncIterable<Entry
     if (isWhole) throw new Failure(`${target} is no folder, and something in it is copied`)
     const path = pathInside(entry.path)
     if (entry.kind === 'link' && leadsOut(path, entry.target ?? '')) skipped({ ...entry, path })
-    else await writeEntry(target, { ...entry, path }).catch((error: unknown) => {
-      throw error instanceof Error && 'syscall' in error ? new Failure(`${join(target, path)} cannot be written: ${error.message}`, { cause: error }) : error
-    })
+    else {
+      await writeEntry(target, { ...entry, path }).catch((error: unknown) => {
+        throw error instanceof Error && 'syscall' in error ? new Failure(`${join(target, path)} cannot be written: ${error.message}`, { cause: error }) : error
+      })
+    }
     isWhole = path === '' && entry.kind !== 'folder'
   }
 }

@@ -1,4 +1,4 @@
-// What a server says at once on a WebSocket, in one packet with its answer to the upgrade; and servers that never say it to the end.
+// What a server says at once on a WebSocket, in one packet with its answer to the upgrade; and servers that never say it to the end, or fall silent.
 import { createHash } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
 import { getEventListeners, once } from 'node:events'
@@ -20,6 +20,9 @@ function answerUpgrade (socket: Socket, request: string): void {
   const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accepted}\r\n\r\n`
   socket.write(Buffer.concat([Buffer.from(head), textFrame('said at once')]))
 }
+
+/** A ping without content. */
+const PING = Buffer.from([0x89, 0x00])
 
 /** A server that answers what it is asked as the test says. */
 async function apiOf (t: Test, answer: (socket: Socket, request: string) => void, over = new AbortController()): Promise<Api> {
@@ -74,4 +77,30 @@ t.test('of a socket that has closed nothing stays at the signal', async (t) => {
     await t.rejects(openSocket(refusing, '/', over.signal), { message: 'it is' })
   }
   await eventually('nothing listens', () => getEventListeners(over.signal, 'abort').length === 0)
+})
+
+t.test('a server that has pinged and falls silent is given up; one that never pings is not, nor one that nobody reads', async (t) => {
+  const over = new AbortController()
+  const opened = async (answer: (socket: Socket) => void, silenceMs: number) => {
+    const api = await apiOf(t, (socket, request) => {
+      if (!request.startsWith('GET ')) return
+      answerUpgrade(socket, request)
+      answer(socket)
+    }, over)
+    return await openSocket(api, '/', over.signal, { silenceMs })
+  }
+  const pings = (socket: Socket): void => { socket.write(PING) }
+  const steadily = (socket: Socket): void => {
+    const timer = setInterval(() => socket.write(PING), 100)
+    socket.once('close', () => clearInterval(timer))
+  }
+  const [silent, unread, steady, plain] = await Promise.all([opened(pings, 1000), opened(pings, 1000), opened(steadily, 1000), opened(() => undefined, 1000)])
+  const closed = once(silent, 'close')
+  for (const socket of [silent, unread, steady, plain]) socket.resume()
+  await once(unread, 'ping')
+  unread.pause()
+  t.equal((await closed)[0], 1006)
+  await new Promise((resolve) => { setTimeout(resolve, 1000) })
+  for (const [name, socket] of Object.entries({ unread, steady, plain })) t.equal(socket.readyState, socket.OPEN, name)
+  over.abort()
 })
