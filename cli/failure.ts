@@ -25,6 +25,17 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 }
 
+/** Standard output or standard error takes no more. When its reader has closed the pipe, as `head` does, the command is done. */
+export class OutputLost extends Error {
+  override readonly name = 'OutputLost'
+  readonly exitCode: number
+
+  constructor (cause: NodeJS.ErrnoException) {
+    super(cause.message, { cause })
+    this.exitCode = cause.code === 'EPIPE' ? EXIT.done : EXIT.failed
+  }
+}
+
 /** `berth: what happened; what to do next` */
 export function failureLine ({ message, hint }: Failure): string {
   return clean(`berth: ${message}${hint === undefined ? '' : `; ${hint}`}`)

@@ -2,18 +2,22 @@
 import { CommanderError } from 'commander'
 import { processEnvironment } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
-import { Failure, failureLine, Interrupted } from './failure.ts'
+import { Failure, failureLine, Interrupted, OutputLost } from './failure.ts'
 import type { Input } from './input.ts'
 import { createProgram } from './program.ts'
 import type { CommandSpec } from './spec.ts'
 
 export async function runClient (args: readonly string[]): Promise<number> {
-  endOnBrokenPipe()
+  const outputLost = lossOfOutput()
+  const flushed = async (code: number): Promise<number> => {
+    await writtenOut()
+    return outputLost.reason instanceof OutputLost ? outputLost.reason.exitCode : code
+  }
   let code: number = EXIT.done
   let called: CommandSpec | undefined
   const program = createProgram(async (spec, input) => {
     called = spec
-    code = await runCommand(spec, input)
+    code = await runCommand(spec, input, outputLost)
   })
   try {
     await program.parseAsync([...args], { from: 'user' })
@@ -24,10 +28,10 @@ export async function runClient (args: readonly string[]): Promise<number> {
   }
 }
 
-async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
+async function runCommand (spec: CommandSpec, input: Input, outputLost: AbortSignal): Promise<number> {
   // Loaded here, so that the help does not load it.
   const { createSession } = await import('./session.ts')
-  const session = createSession(input, processEnvironment())
+  const session = createSession(input, processEnvironment(), outputLost)
   try {
     const { run } = await spec.load()
     // Ctrl-C may have come while the command was loaded; then the command must not begin.
@@ -55,6 +59,7 @@ async function ended (interrupted: AbortSignal): Promise<never> {
 /** Prints one line on standard error, and returns the exit code. Only a fault of this program is printed with its stack. */
 function explain (error: unknown, spec: CommandSpec | undefined): number {
   if (error instanceof Interrupted) return EXIT.interrupted
+  if (error instanceof OutputLost) return error.exitCode
   if (error instanceof Failure) {
     process.stderr.write(`${failureLine(error)}\n`)
     // The exit code of the program in the VM must be distinguishable from a failure of Berth.
@@ -64,15 +69,14 @@ function explain (error: unknown, spec: CommandSpec | undefined): number {
   return spec?.passThrough === true ? EXIT.berthFailed : EXIT.failed
 }
 
-/** When the reader closes the pipe, as `head` does, this program ends silently. */
-function endOnBrokenPipe (): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.failed))
-  }
+/** Aborts with an `OutputLost` at the first error. More may follow, of what the command still writes while it undoes things. */
+function lossOfOutput (): AbortSignal {
+  const lost = new AbortController()
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => { lost.abort(new OutputLost(error)) })
+  return lost.signal
 }
 
 /** Waits until everything that was written to a pipe has arrived there. */
-async function flushed (code: number): Promise<number> {
+async function writtenOut (): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) await new Promise<void>((resolve) => { stream.write('', () => resolve()) })
-  return code
 }

@@ -21,7 +21,7 @@ export interface Session {
   readonly yes: boolean
   /** of --timeout; undefined when it was not given */
   readonly timeoutMs: number | undefined
-  /** aborts on Ctrl-C and SIGTERM */
+  /** aborts on Ctrl-C and SIGTERM, and when nobody reads what is printed any more */
   readonly interrupted: AbortSignal
   readonly progress: Progress
   /** for standard output */
@@ -38,11 +38,12 @@ export interface Session {
 
 const ANSWER_TIMEOUT_MS = 330_000
 
-export function createSession (input: Input, environment: NodeJS.ProcessEnv): Session {
+/** @param outputLost aborts when standard output or standard error takes no more */
+export function createSession (input: Input, environment: NodeJS.ProcessEnv, outputLost: AbortSignal): Session {
   const quiet = input.flag('quiet')
   const timeoutMs = timeout(input.text('timeout'))
   const format = formatOf(input.text('format'), input.flag('json'))
-  const interrupted = interruption(timeoutMs)
+  const interrupted = interruption(timeoutMs, outputLost)
   let api: Promise<Api> | undefined
   const line = (text: string): void => { process.stdout.write(`${text}\n`) }
   return {
@@ -79,9 +80,10 @@ function timeout (text: string | undefined): number | undefined {
   return ms
 }
 
-/** Ctrl-C and SIGTERM abort the waiting command; the second signal ends the process. */
-function interruption (timeoutMs: number | undefined): AbortSignal {
+/** Ctrl-C and SIGTERM abort the waiting command; the second signal ends the process. So does the end of its output, for the reason that it has. */
+function interruption (timeoutMs: number | undefined, outputLost: AbortSignal): AbortSignal {
   const controller = new AbortController()
+  outputLost.addEventListener('abort', () => controller.abort(outputLost.reason), { once: true })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (controller.signal.aborted) process.exit(130)
