@@ -15,6 +15,7 @@ export interface Instance {
   readonly network?: { readonly enabled?: boolean, readonly ip?: string | null }
   readonly tags?: Readonly<Record<string, string>>
   readonly restart_policy?: { readonly policy?: string }
+  readonly restart_status?: { readonly blocked_reason?: string | null, readonly next_attempt_at?: string | null }
   readonly health_status?: { readonly status: string, readonly last_error?: string | null }
 }
 export interface Image { readonly name: string, readonly digest: string, readonly status: string, readonly error?: string | null, readonly size_bytes?: number | null, readonly created_at: string, readonly entrypoint?: readonly string[] | null, readonly cmd?: readonly string[] | null, readonly queue_position?: number | null }

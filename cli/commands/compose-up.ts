@@ -22,7 +22,7 @@ export const run: Run = async (session, input) => {
     await apply(session, api, project.name, step, origins)
     if (session.format === 'table' && !session.quiet) session.line(`${step.instance}: ${DONE[step.action]}`)
   }
-  if (input.flag('wait')) for (const { instance, hasHealthCheck } of services) await waitFor(session, api, instance, hasHealthCheck ? 'service_healthy' : 'service_started')
+  if (input.flag('wait')) for (const { instance, hasHealthCheck } of services) await waitFor(session, api, instance, hasHealthCheck ? 'service_healthy' : 'up')
   const orphans = orphansOf(project, owned)
   for (const { instance } of orphans) {
     if (input.flag('removeOrphans')) await api.call('DELETE', path`/instances/${instance}`)

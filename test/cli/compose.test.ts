@@ -199,4 +199,25 @@ t.test('what is waited for is told from what will never come', async (t) => {
   t.ok(isMet(instance({ state: 'Stopped', exit_code: 0 }), 'service_completed_successfully'))
   t.notOk(isMet(instance({}), 'service_completed_successfully'))
   t.throws(() => isMet(instance({ state: 'Stopped', exit_code: 2 }), 'service_completed_successfully'), /exit code 2/)
+  const restarting = (policy: string, fields: Partial<Instance> = {}): Instance => instance({ state: 'Stopped', exit_code: 1, restart_policy: { policy }, restart_status: { blocked_reason: null, next_attempt_at: null }, ...fields })
+  for (const policy of ['always', 'on_failure']) {
+    for (const condition of ['service_healthy', 'service_completed_successfully', 'up'] as const) {
+      t.notOk(isMet(restarting(policy), condition), `${policy}, ${condition}: it is started again`)
+      for (const reason of ['max_attempts_exceeded', 'manual_stop']) t.throws(() => isMet(restarting(policy, { restart_status: { blocked_reason: reason } }), condition), /has ended with exit code 1/, `${policy}, ${condition}, ${reason}`)
+    }
+  }
+  const done = restarting('on_failure', { exit_code: 0 })
+  t.throws(() => isMet(done, 'service_healthy'), /has ended with exit code 0, and is not healthy/)
+  t.notOk(isMet({ ...done, restart_status: { next_attempt_at: '2026-01-01T00:00:00Z' } }, 'service_healthy'), 'its health check ended it')
+  for (const condition of ['service_started', 'service_healthy', 'service_completed_successfully', 'up'] as const) t.throws(() => isMet(instance({ state: 'Unknown', state_error: 'the VMM is silent' }), condition), /n is Unknown: the VMM is silent/)
+})
+
+t.test('up waits for what runs or has done its work, and not for what has crashed', async (t) => {
+  const instance = (fields: Partial<Instance>): Instance => ({ id: 'i', name: 'n', image: 'x', created_at: '', state: 'Stopped', ...fields })
+  for (const fields of [{ state: 'Running' }, { state: 'Standby' }, { exit_code: 0 }]) t.ok(isMet(instance(fields), 'up'), JSON.stringify(fields))
+  t.notOk(isMet(instance({ state: 'Initializing' }), 'up'))
+  t.notOk(isMet(instance({ exit_code: 0, restart_policy: { policy: 'always' } }), 'up'))
+  t.throws(() => isMet(instance({ exit_code: 3 }), 'up'), /n has ended with exit code 3/)
+  t.throws(() => isMet(instance({ exit_code: null }), 'up'), /n has ended with no exit code/)
+  t.ok(isMet(instance({ exit_code: 3 }), 'service_started'), 'it was started')
 })
