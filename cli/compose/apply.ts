@@ -24,11 +24,10 @@ export async function apply (session: Session, api: Api, project: string, step: 
     }
   }
   session.progress.step(`${model.instance}: ${action}`)
-  if (existing === undefined || action === 'create') await make(api, project, model, hash, origins)
-  else if (action === 'replace') {
-    await api.call('DELETE', path`/instances/${existing.id}`)
-    await make(api, project, model, hash, origins)
-  } else {
+  const makeNew = async (): Promise<Instance> => await make(api, project, model, hash, origins)
+  if (existing === undefined || action === 'create') await makeNew().catch(isOfOthers(model.instance))
+  else if (action === 'replace') await replace(api, existing, makeNew).catch(isOfOthers(model.instance))
+  else {
     if (Object.keys(model.secrets).length > 0) await api.call('PATCH', path`/instances/${existing.id}`, { body: { env: model.secrets } })
     if (action === 'start') await api.call('POST', path`/instances/${existing.id}/start`)
     if (action === 'wake') await api.call('POST', path`/instances/${existing.id}/restore`)
@@ -36,15 +35,36 @@ export async function apply (session: Session, api: Api, project: string, step: 
   session.progress.end()
 }
 
+/** The old one stays unless the server takes what replaces it: it looks at all else first, and only then at the name and the room, which the old one holds. */
+async function replace (api: Api, { id }: Instance, makeNew: () => Promise<unknown>): Promise<void> {
+  try {
+    // Succeeds when the old one has gone meanwhile.
+    await makeNew()
+    return
+  } catch (error) {
+    if (!(error instanceof Refusal && HELD_BY_THE_OLD.includes(error.code))) throw error
+  }
+  await api.call('DELETE', path`/instances/${id}`).catch((error: unknown) => {
+    if (!(error instanceof Refusal && error.status === 404)) throw error
+  })
+  await makeNew()
+}
+
+const NAME_TAKEN = 'name_conflict'
+const HELD_BY_THE_OLD: readonly string[] = [NAME_TAKEN, 'insufficient_resources']
+
 async function make (api: Api, project: string, model: ServiceModel, hash: string, origins: Origins): Promise<Instance> {
   const { instance: name, image, snapshot, body, secrets } = model
   const tags = { ...model.tags, ...instanceTags(project, { service: model.service, instance: name, hash }) }
-  try {
-    if (snapshot !== undefined) return await api.call<Instance>('POST', path`/snapshots/${origins.get(model.service) ?? snapshot}/fork`, { body: { name, tags, target_state: 'Running' } })
-    const env = { ...body['env'] as Record<string, string> | undefined, ...secrets }
-    return await api.call<Instance>('POST', '/instances', { body: { name, image, ...body, ...Object.keys(env).length === 0 ? {} : { env }, tags } })
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'name_conflict') throw new Failure(`there is an instance ${name} that is not of this project`, { exitCode: EXIT.conflict, hint: `berth rm ${name}, or another project by -p NAME` })
+  if (snapshot !== undefined) return await api.call<Instance>('POST', path`/snapshots/${origins.get(model.service) ?? snapshot}/fork`, { body: { name, tags, target_state: 'Running' } })
+  const env = { ...body['env'] as Record<string, string> | undefined, ...secrets }
+  return await api.call<Instance>('POST', '/instances', { body: { name, image, ...body, ...Object.keys(env).length === 0 ? {} : { env }, tags } })
+}
+
+/** The name is taken by another instance than the project's own. */
+function isOfOthers (name: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof Refusal && error.code === NAME_TAKEN) throw new Failure(`there is an instance ${name} that is not of this project`, { exitCode: EXIT.conflict, hint: `berth rm ${name}, or another project by -p NAME` })
     throw error
   }
 }

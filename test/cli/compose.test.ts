@@ -1,6 +1,9 @@
 // Compose files: what is read of them, what is refused, and what has to be done.
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/schema'
@@ -18,6 +21,7 @@ import { VOLUME_FIELDS } from '../../cli/compose/volumes.ts'
 import { wordsOf } from '../../cli/compose/words.ts'
 import { isMet } from '../../cli/compose/wait-for.ts'
 import type { Instance } from '../../cli/views.ts'
+import { berth, type Ended } from './berth.ts'
 
 interface JsonSchema { readonly properties: Record<string, unknown>, readonly definitions: Record<string, { readonly properties: Record<string, unknown> }> }
 
@@ -220,4 +224,38 @@ t.test('up waits for what runs or has done its work, and not for what has crashe
   t.throws(() => isMet(instance({ exit_code: 3 }), 'up'), /n has ended with exit code 3/)
   t.throws(() => isMet(instance({ exit_code: null }), 'up'), /n has ended with no exit code/)
   t.ok(isMet(instance({ exit_code: 3 }), 'service_started'), 'it was started')
+})
+
+/** `compose up` of a file with the service `web` and this much more, at a server where project p has instances already. `making`: how it answers creates, one after the other; the last answer holds for all others. `asked`: what was changed. */
+async function upAt (t: Test, { there, making, deleting = [204], options = [] }: { readonly there: readonly string[], readonly making: readonly (readonly [status: number, code?: string, message?: string])[], readonly deleting?: readonly number[], readonly options?: readonly string[] }): Promise<Ended & { readonly asked: string[] }> {
+  const asked: string[] = []
+  const counts = { POST: 0, DELETE: 0 }
+  const turn = <T>(answers: readonly T[], method: 'POST' | 'DELETE'): T | undefined => answers[Math.min(counts[method]++, answers.length - 1)]
+  const server = createServer((request, reply) => {
+    const { method = '', url = '' } = request
+    const answer = (status: number, body: unknown): void => { reply.writeHead(status).end(status === 204 ? undefined : JSON.stringify(body)) }
+    request.resume()
+    if (url.startsWith('/images')) return answer(200, { name: 'x', digest: 'd', status: 'ready' })
+    if (method !== 'GET') asked.push(`${method} ${url}`)
+    if (method === 'DELETE') return answer(turn(deleting, 'DELETE') ?? 204, { code: 'not_found', message: 'there is none' })
+    if (method === 'GET') return answer(200, there.map((name) => ({ id: `id-${name}`, name: `p-${name}`, state: 'Running', tags: { 'berth.compose.project': 'p', 'berth.compose.service': name, 'berth.compose.instance': `p-${name}`, 'berth.compose.hash': 'old' } })))
+    const [status, code = '', message = ''] = turn(making, 'POST') ?? [200]
+    answer(status, status < 300 ? { id: 'new', name: 'p-web' } : { code, message })
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => { server.close(); server.closeAllConnections() })
+  await once(server, 'listening')
+  const file = join(t.testdir({ 'compose.yaml': 'name: p\nservices: {web: {image: x}}\n' }), 'compose.yaml')
+  return { ...await berth(['compose', 'up', '-f', file, ...options], { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' } }), asked }
+}
+
+t.test('a service is deleted once the server has taken what replaces it, but for its name and the room that the old one holds', async (t) => {
+  const [make, remove] = ['POST /instances', 'DELETE /instances/id-web']
+  const there = ['web']
+  const taken = [409, 'name_conflict', 'taken'] as const
+  t.match(await upAt(t, { there, making: [[400, 'invalid_request', 'size: at most 32GB']] }), { code: 1, error: /size: at most 32GB/, asked: [make] }, 'refused')
+  for (const first of [taken, [409, 'insufficient_resources', 'no room'] as const]) t.match(await upAt(t, { there, making: [first, [201]] }), { code: 0, out: 'p-web: made anew\n', asked: [make, remove, make] }, first[1])
+  t.match(await upAt(t, { there, making: [[201]] }), { code: 0, asked: [make] }, 'the old one has gone before')
+  t.match(await upAt(t, { there, making: [taken, [201]], deleting: [404] }), { code: 0, asked: [make, remove, make] }, 'the old one goes meanwhile')
+  t.match(await upAt(t, { there, making: [taken] }), { code: 5, error: /an instance p-web that is not of this project/, asked: [make, remove, make] }, 'another one comes meanwhile')
+  t.match(await upAt(t, { there: [], making: [taken] }), { code: 5, error: /an instance p-web that is not of this project/, asked: [make] }, 'none was of this project')
 })
