@@ -259,3 +259,9 @@ t.test('a service is deleted once the server has taken what replaces it, but for
   t.match(await upAt(t, { there, making: [taken] }), { code: 5, error: /an instance p-web that is not of this project/, asked: [make, remove, make] }, 'another one comes meanwhile')
   t.match(await upAt(t, { there: [], making: [taken] }), { code: 5, error: /an instance p-web that is not of this project/, asked: [make] }, 'none was of this project')
 })
+
+t.test('what the file no longer names is deleted before anything is made, which may need what it holds', async (t) => {
+  const there = ['site']
+  t.match(await upAt(t, { there, making: [[201]], options: ['--remove-orphans'] }), { code: 0, error: '', asked: ['DELETE /instances/p-site', 'POST /instances'] })
+  t.match(await upAt(t, { there, making: [[201]] }), { code: 0, error: /p-site is of this project, and the file does not name it; --remove-orphans/, asked: ['POST /instances'] })
+})
