@@ -62,11 +62,16 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv, out
         // For an empty list nothing is printed: a script would take an empty line for a name.
         if (!(Array.isArray(value) && value.length === 0 && text === '')) line(text)
       } else if (rows === undefined) line(await formatted(value, 'json'))
-      else for (const text of table(rows.headings, rows.rows, process.stdout.isTTY ? process.stdout.columns : undefined)) line(text)
+      else for (const text of table(rows.headings, rows.rows, widthOf(process.stdout))) line(text)
     },
     complain: (failure) => { process.stderr.write(`${failureLine(failure)}\n`) },
     say: (text) => { if (!quiet) process.stderr.write(`${clean(text)}\n`) }
   }
+}
+
+/** Undefined of what is no terminal, and of a terminal that does not know it, and says 0. */
+function widthOf ({ isTTY, columns }: NodeJS.WriteStream): number | undefined {
+  return isTTY && columns > 0 ? columns : undefined
 }
 
 /** A timer of Node that is set for longer ends at once. */

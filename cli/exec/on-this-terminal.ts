@@ -27,8 +27,13 @@ export async function executeHere (session: Session, api: Api, options: ExecOpti
 
 /** Waits for an instance that is starting. */
 async function runs (api: Api, instance: string, seconds: number): Promise<void> {
-  const { state } = await api.call<{ readonly state: string }>('GET', path`/instances/${instance}/wait`, { query: { state: 'Running', timeout: `${Math.min(seconds, LONGEST_WAIT)}s` } })
-  if (state !== 'Running') throw new Failure(`${instance} is ${state}, not Running`, { exitCode: EXIT.berthFailed })
+  const deadline = performance.now() + seconds * 1000
+  while (true) {
+    const left = Math.max(0, Math.ceil((deadline - performance.now()) / 1000))
+    const { state, timed_out: isLate } = await api.call<{ readonly state: string, readonly timed_out: boolean }>('GET', path`/instances/${instance}/wait`, { query: { state: 'Running', timeout: `${Math.min(left, LONGEST_WAIT)}s` } })
+    if (state === 'Running') return
+    if (!isLate || performance.now() >= deadline) throw new Failure(`${instance} is ${state}, not Running`, { exitCode: EXIT.berthFailed })
+  }
 }
 
 /** The limit of one call, given by the API. */

@@ -30,6 +30,8 @@ const STDOUT = 1
 const MAX_CHUNK = 64 * 1024
 /** how many bytes may wait in this process until the server reads them */
 const MAX_WAITING = 1024 * 1024
+/** The longest wait for the guest, given by the API. */
+const MOST_AGENT_SECONDS = 3600
 
 /** Runs it to its end and returns its exit code. When `ended` aborts, the command is killed, since its client is gone. */
 export async function execute (api: Api, options: ExecOptions, streams: ExecStreams, ended: AbortSignal): Promise<number> {
@@ -37,10 +39,13 @@ export async function execute (api: Api, options: ExecOptions, streams: ExecStre
   const code = outcome(socket, options, streams)
   socket.resume()
   socket.send(JSON.stringify({
-    command: options.command, tty: options.tty, env: options.env, cwd: options.cwd, user: options.user, wait_for_agent: options.waitSeconds,
-    control: true, streams: !options.tty, stdin: options.interactive, ...options.tty ? { rows: streams.output.rows, cols: streams.output.columns } : {}
+    command: options.command, tty: options.tty, env: options.env, cwd: options.cwd, user: options.user, wait_for_agent: options.waitSeconds === undefined ? undefined : Math.min(options.waitSeconds, MOST_AGENT_SECONDS),
+    control: true, streams: !options.tty, stdin: options.interactive, ...options.tty ? sizeOf(streams.output) : {}
   }))
-  const resized = (): void => socket.send(JSON.stringify({ resize: { rows: streams.output.rows, cols: streams.output.columns } }))
+  const resized = (): void => {
+    const size = sizeOf(streams.output)
+    if (size !== undefined) socket.send(JSON.stringify({ resize: size }))
+  }
   const stopInput = options.interactive ? sendInput(socket, streams.input) : () => undefined
   if (options.tty) streams.output.on('resize', resized)
   try {
@@ -50,6 +55,11 @@ export async function execute (api: Api, options: ExecOptions, streams: ExecStre
     stopInput()
     socket.terminate()
   }
+}
+
+/** Undefined of a terminal that does not know it, and says 0 by 0, as a serial line does. */
+function sizeOf ({ rows, columns }: NodeJS.WriteStream): { readonly rows: number, readonly cols: number } | undefined {
+  return rows > 0 && columns > 0 ? { rows, cols: columns } : undefined
 }
 
 async function outcome (socket: WebSocket, options: ExecOptions, streams: ExecStreams): Promise<number> {
