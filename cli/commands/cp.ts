@@ -10,6 +10,7 @@ import { writeToGuest } from '../copy/guest-write.ts'
 import { localEntries } from '../copy/local-entries.ts'
 import { writeLocally } from '../copy/local-write.ts'
 import { placeOf, type Place } from '../copy/place.ts'
+import { goesUp } from '../copy/shortest.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure, wrongUsage } from '../failure.ts'
 import type { Session } from '../session.ts'
@@ -37,7 +38,8 @@ async function into (session: Session, from: Exclude<Place, InGuest>, to: InGues
   let code: number = EXIT.done
   const skipped = ({ path: name, kind }: Entry): void => {
     code = EXIT.failed
-    session.complain(new Failure(`left out: ${from.kind === 'local' ? join(from.path, name) : name} is ${WORDS[kind]}`, { hint: HINTS[from.kind][kind] }))
+    if (goesUp(name)) session.complain(new Failure(`left out: ${name} leads out of what is copied`))
+    else session.complain(new Failure(`left out: ${from.kind === 'local' ? join(from.path, name) : name} is ${WORDS[kind]}`, { hint: HINTS[from.kind][kind] }))
   }
   await writeToGuest(api, to.instance, target, shown(session, entries), { signal: session.interrupted, skipped })
   return code

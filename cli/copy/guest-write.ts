@@ -7,13 +7,14 @@ import { onMessage, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
+import { goesUp } from './shortest.ts'
 
 const MAX_WAITING = 1024 * 1024
 
-/** @param options.skipped told of each entry that is left out, as the API has no message for what is neither file nor folder */
+/** @param options.skipped told of each entry that is left out, as the API has no message for what is neither file nor folder, and as it leads out of the target */
 export async function writeToGuest (api: Api, instance: string, target: string, entries: AsyncIterable<Entry>, options: { readonly signal: AbortSignal, readonly skipped: (entry: Entry) => void }): Promise<void> {
   for await (const entry of entries) {
-    if (entry.kind !== 'file' && entry.kind !== 'folder') options.skipped(entry)
+    if ((entry.kind !== 'file' && entry.kind !== 'folder') || goesUp(entry.path)) options.skipped(entry)
     else await writeEntry(api, instance, entry.path === '' ? target : `${target.replace(/\/$/, '')}/${entry.path}`, entry, options.signal)
   }
 }

@@ -6,7 +6,7 @@ import { dirname, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
-import { shortest } from './shortest.ts'
+import { goesUp, shortest } from './shortest.ts'
 
 /**
  * Writes them at `target`; the folder above it must exist.
@@ -64,7 +64,7 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
 
 /** As it is written shortest: `.` is the target itself, and with a slash at its end a path would go through a link there. */
 function pathInside (path: string): string {
-  if (path.startsWith('/') || path.split('/').includes('..') || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
+  if (path.startsWith('/') || goesUp(path) || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
   return shortest(path)
 }
 

@@ -188,6 +188,7 @@ t.test('what cannot be copied into an instance is named, the rest is copied, and
   archive.entry({ name: 'h/two', type: 'link', linkname: 'h/one' })
   archive.entry({ name: 'h/three', type: 'symlink', linkname: 'one' })
   archive.entry({ name: 'h/four', type: 'fifo' })
+  archive.entry({ name: 'h/../../up' }, 'c')
   archive.entry({ name: 'h/five' }, 'b')
   archive.finalize()
   const input = await buffer(archive)
@@ -198,7 +199,8 @@ t.test('what cannot be copied into an instance is named, the rest is copied, and
     t.strictSame(error.trimEnd().split('\n'), [
       'berth: left out: h/two is a further name of another file; tar --hard-dereference stores a file for each name',
       'berth: left out: h/three is a symbolic link; tar -h stores what it points to',
-      'berth: left out: h/four is neither file, folder nor link'
+      'berth: left out: h/four is neither file, folder nor link',
+      'berth: left out: h/../../up leads out of what is copied'
     ])
     t.strictSame(Object.fromEntries(got), { '/srv/h': '', '/srv/h/one': 'a\n', '/srv/h/five': 'b' })
   }
