@@ -1,6 +1,7 @@
 // `berth egress`: the audit log of an instance.
 import { setTimeout as delay } from 'node:timers/promises'
 import { path } from '../api/path.ts'
+import { wrongUsage } from '../failure.ts'
 import { table } from '../output/table.ts'
 import { formatted } from '../output/format.ts'
 import type { Run } from '../spec.ts'
@@ -14,11 +15,13 @@ export const run: Run = async (session, input) => {
   const address = path`/instances/${input.argument(0)}/egress`
   const follow = input.flag('follow')
   const tail = input.integer('tail') ?? 100
+  if (tail < 0) throw wrongUsage(`--tail: ${tail} is less than 0`)
   let after = 0
   let entries: EgressLog['entries'] = []
   for (let more = true; more;) {
     const page = await api.call<EgressLog>('GET', address, { query: { after, limit: PAGE } })
-    entries = [...entries, ...page.entries].slice(-tail)
+    const known = [...entries, ...page.entries]
+    entries = known.slice(Math.max(0, known.length - tail))
     more = page.entries.length === PAGE
     after = page.next
   }
