@@ -41,7 +41,13 @@ function addCommand (program: Command, spec: CommandSpec, section: Section, call
   for (const option of COMMON_OPTIONS) command.addOption(optionOf(option).hideHelp())
   if (spec.passThrough === true) command.passThroughOptions()
   command.addHelpText('after', `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join('\n')}\n\n"berth --help" shows the options that all commands have.`)
-  command.action(async () => await call(spec, new Input(command.processedArgs, command.optsWithGlobals())))
+  command.action(async () => await call(spec, new Input(command.processedArgs, optionsOf(command))))
+}
+
+/** Those of the command and of the program. What was written after the command counts, and not a default of the program's. */
+function optionsOf (command: Command): Record<string, unknown> {
+  const given = Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) === 'cli')
+  return { ...command.optsWithGlobals(), ...Object.fromEntries(given) }
 }
 
 function groupOf (above: Command, word: string, path: string, title: string): Command {
