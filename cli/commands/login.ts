@@ -2,7 +2,7 @@
 import { createApi } from '../api/client.ts'
 import { version } from '../../core/version.ts'
 import { contextsFile, readContexts, writeContexts } from '../connection/contexts.ts'
-import { findTarget, parsedUrl } from '../connection/target.ts'
+import { findTarget, givenKey, parsedUrl } from '../connection/target.ts'
 import { wrongUsage } from '../failure.ts'
 import type { Run } from '../spec.ts'
 import { secret } from '../terminal/ask.ts'
@@ -12,7 +12,7 @@ const TRY_MS = 15_000
 export const run: Run = async (session, input) => {
   const url = parsedUrl(input.argument(0))
   const name = input.text('name') ?? url.host
-  const token = input.text('token') ?? await secret(session, `Key for ${url.origin}: `)
+  const token = await givenKey({ token: input.text('token'), tokenFile: input.text('tokenFile') }) ?? await secret(session, `Key for ${url.origin}: `)
   if (token === '') throw wrongUsage('a key is needed', 'on the server\'s host: berth token create --name me')
   const target = await findTarget({ url: url.href, token, ca: input.text('ca') }, session.environment)
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) session.say(`${url.origin} is not encrypted: whoever is on the way sees the key`)

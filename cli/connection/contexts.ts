@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { Failure } from '../failure.ts'
+import { reading } from '../local-file.ts'
 
 export interface Context {
   readonly url: string
@@ -38,8 +39,9 @@ export async function readContexts (file: string): Promise<Contexts> {
     if (size > MAX_BYTES) throw new Failure(`${file} is too large to be a list of servers`)
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return NONE
-    throw error
+    // The home of many users that are services is /dev/null.
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return NONE
+    return await reading(file, Promise.reject(error))
   }
   const found = parsed(text)
   if (found === undefined) throw new Failure(`${file} is no list of servers`, { hint: 'remove it and log in again' })
@@ -48,11 +50,19 @@ export async function readContexts (file: string): Promise<Contexts> {
 
 /** Replaces the whole file, so that a crash leaves the old one or the new one. */
 export async function writeContexts (file: string, contexts: Contexts): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await replace(file, `${JSON.stringify(contexts, undefined, 2)}\n`)
+  } catch (error) {
+    throw new Failure(`${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+async function replace (file: string, content: string): Promise<void> {
   // A name that nobody can have prepared: in a folder that others may write to, it could be a link, or a file that they keep open.
   const making = `${file}.${randomBytes(8).toString('hex')}.making`
   try {
-    await writeFile(making, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    await writeFile(making, content, { mode: 0o600, flag: 'wx' })
     await rename(making, file)
   } catch (error) {
     await rm(making, { force: true })

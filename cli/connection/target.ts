@@ -45,7 +45,7 @@ export async function findTarget (options: TargetOptions, environment: NodeJS.Pr
   const beside = context === undefined ? filled(environment['BERTH_TOKEN']) : undefined
   // Without BERTH_URL, the key in the environment belongs to the address that is named beside it.
   const isPaired = beside !== undefined && (ofEnvironment === undefined || isOwn(ofEnvironment))
-  const named = options.token ?? await fromFile(options.tokenFile) ?? (isPaired ? beside : undefined) ?? (isOwn(context?.url) ? context?.token : undefined)
+  const named = await givenKey(options) ?? (isPaired ? beside : undefined) ?? (isOwn(context?.url) ? context?.token : undefined)
   const found = named === undefined && text === local.url ? await localKey(local.keyFile) : undefined
   const caFile = options.ca ?? filled(environment['BERTH_CA'])
   return { url, token: named ?? found?.token, ...found === undefined ? {} : { keyFile: found.file }, ca: caFile === undefined ? context?.ca : await reading(caFile, readFile(caFile, 'utf8')), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
@@ -72,8 +72,9 @@ async function chosenContext (name: string | undefined, environment: NodeJS.Proc
   return context
 }
 
-async function fromFile (file: string | undefined): Promise<string | undefined> {
-  return file === undefined ? undefined : (await reading(file, readFile(file, 'utf8'))).trim()
+/** The key of `--token`, or else that in the file of `--token-file`. */
+export async function givenKey ({ token, tokenFile: file }: Pick<TargetOptions, 'token' | 'tokenFile'>): Promise<string | undefined> {
+  return token ?? (file === undefined ? undefined : (await reading(file, readFile(file, 'utf8'))).trim())
 }
 
 /** Root needs no login on the server's own host. */

@@ -206,6 +206,6 @@ t.test('the file of contexts is written to no place that others have prepared, a
   t.equal(await readFile(join(folder, 'theirs'), 'utf8'), '')
   t.equal((await stat(file)).mode & 0o777, 0o600)
   t.match(await readFile(file, 'utf8'), 'secret')
-  await t.rejects(writeContexts(join(folder, 'folder'), { contexts: {} }), { code: 'EISDIR' })
+  await t.rejects(writeContexts(join(folder, 'folder'), { contexts: {} }), { name: 'Failure', message: /folder cannot be written: EISDIR/ })
   t.strictSame((await readdir(folder)).filter((name) => name.endsWith('.making')), [`contexts.json.${process.pid}.making`])
 })
