@@ -13,7 +13,7 @@ export async function bringVolumes (session: Session, api: Api, { name: project,
   for (const { key, name, external, sizeGb, tags } of volumes) {
     const own = volumeTags(project, key)
     const found = await present(api, name)
-    if (found === undefined && external) throw new Failure(`there is no volume ${name}, and it is external`, { exitCode: EXIT.notFound, hint: `berth volume create ${name} SIZE_GB` })
+    if (found === undefined && external) throw new Failure(`there is no volume ${name}, and it is external`, { exitCode: EXIT.notFound, hint: `berth volume create ${name} --size GB` })
     if (found === undefined) await api.call('POST', '/volumes', { body: { name, size_gb: sizeGb, tags: { ...tags, ...own } } })
     else if (!external && Object.entries(own).some(([tag, value]) => found.tags?.[tag] !== value)) throw new Failure(`there is a volume ${name} that is not of this project`, { exitCode: EXIT.conflict, hint: 'external: true uses it' })
     else if (!external && found.size_gb !== sizeGb) session.say(`volume ${name} stays at ${found.size_gb} GB`)

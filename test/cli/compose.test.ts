@@ -227,7 +227,7 @@ t.test('up waits for what runs or has done its work, and not for what has crashe
 })
 
 /** `compose up` of a file with the service `web` and this much more, at a server where project p has instances already. `making`: how it answers creates, one after the other; the last answer holds for all others. `asked`: what was changed. */
-async function upAt (t: Test, { there, making, deleting = [204], options = [] }: { readonly there: readonly string[], readonly making: readonly (readonly [status: number, code?: string, message?: string])[], readonly deleting?: readonly number[], readonly options?: readonly string[] }): Promise<Ended & { readonly asked: string[] }> {
+async function upAt (t: Test, { there, making, deleting = [204], options = [], more = '' }: { readonly there: readonly string[], readonly making: readonly (readonly [status: number, code?: string, message?: string])[], readonly deleting?: readonly number[], readonly options?: readonly string[], readonly more?: string }): Promise<Ended & { readonly asked: string[] }> {
   const asked: string[] = []
   const counts = { POST: 0, DELETE: 0 }
   const turn = <T>(answers: readonly T[], method: 'POST' | 'DELETE'): T | undefined => answers[Math.min(counts[method]++, answers.length - 1)]
@@ -238,13 +238,14 @@ async function upAt (t: Test, { there, making, deleting = [204], options = [] }:
     if (url.startsWith('/images')) return answer(200, { name: 'x', digest: 'd', status: 'ready' })
     if (method !== 'GET') asked.push(`${method} ${url}`)
     if (method === 'DELETE') return answer(turn(deleting, 'DELETE') ?? 204, { code: 'not_found', message: 'there is none' })
+    if (url.startsWith('/volumes/')) return answer(404, { code: 'not_found', message: 'there is none' })
     if (method === 'GET') return answer(200, there.map((name) => ({ id: `id-${name}`, name: `p-${name}`, state: 'Running', tags: { 'berth.compose.project': 'p', 'berth.compose.service': name, 'berth.compose.instance': `p-${name}`, 'berth.compose.hash': 'old' } })))
     const [status, code = '', message = ''] = turn(making, 'POST') ?? [200]
     answer(status, status < 300 ? { id: 'new', name: 'p-web' } : { code, message })
   }).listen(0, '127.0.0.1')
   t.teardown(() => { server.close(); server.closeAllConnections() })
   await once(server, 'listening')
-  const file = join(t.testdir({ 'compose.yaml': 'name: p\nservices: {web: {image: x}}\n' }), 'compose.yaml')
+  const file = join(t.testdir({ 'compose.yaml': 'name: p\nservices: {web: {image: x}}\n' + more }), 'compose.yaml')
   return { ...await berth(['compose', 'up', '-f', file, ...options], { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' } }), asked }
 }
 
@@ -264,4 +265,8 @@ t.test('what the file no longer names is deleted before anything is made, which 
   const there = ['site']
   t.match(await upAt(t, { there, making: [[201]], options: ['--remove-orphans'] }), { code: 0, error: '', asked: ['DELETE /instances/p-site', 'POST /instances'] })
   t.match(await upAt(t, { there, making: [[201]] }), { code: 0, error: /p-site is of this project, and the file does not name it; --remove-orphans/, asked: ['POST /instances'] })
+})
+
+t.test('an external volume that is not there is named with the command that makes it', async (t) => {
+  t.match(await upAt(t, { there: [], making: [[201]], more: 'volumes: {seed: {external: true}}\n' }), { code: 3, error: /there is no volume seed, and it is external; berth volume create seed --size GB\n$/, asked: [] })
 })
