@@ -6,8 +6,8 @@ import type { HostCommands } from '../contracts/services.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
 import { copySparse } from '../fs/sparse-copy.ts'
 import { checksumOf } from './checksum.ts'
-import type { Entry } from './manifest.ts'
-import { findAll, ifThere, type Found } from './tree.ts'
+import type { Entry, FileEntry } from './manifest.ts'
+import { findAll, furtherNames, ifThere, type Found } from './tree.ts'
 import { workplaces } from './workplaces.ts'
 
 /** A file that a VM writes all the time would never be finished. */
@@ -34,6 +34,8 @@ export class Copier {
   readonly #options: CopierOptions
   readonly #copied = new Map<string, Copied>()
   #found: readonly Found[] = []
+  /** names of files that have been copied by another name, with that */
+  #further: ReadonlyMap<string, string> = new Map()
 
   constructor (options: CopierOptions) {
     this.#options = options
@@ -43,6 +45,7 @@ export class Copier {
   async pass (): Promise<void> {
     const { dataDir, leftOut, disk } = this.#options
     this.#found = await findAll(dataDir, leftOut)
+    this.#further = furtherNames(this.#found)
     const live = await workplaces(dataDir)
     await this.#removeGone()
     const due = this.#found.filter((found) => this.#isDue(found, live))
@@ -54,9 +57,14 @@ export class Copier {
   /** The entries after the last pass, with the checksums of the copies. */
   async result (): Promise<{ entries: Entry[], torn: string[] }> {
     const entries: Entry[] = []
+    const files = new Map<string, FileEntry>()
     for (const found of this.#found) {
-      const entry = await this.#entryOf(found)
-      if (entry !== undefined) entries.push(entry)
+      const name = this.#further.get(found.path)
+      const file = name === undefined ? undefined : files.get(name)
+      const entry = file === undefined ? await this.#entryOf(found) : { ...file, path: found.path, sameAs: file.path }
+      if (entry === undefined) continue
+      entries.push(entry)
+      if (entry.kind === 'file') files.set(entry.path, entry)
     }
     return { entries, torn: entries.filter(({ path }) => this.#copied.get(path)?.isTorn === true).map(({ path }) => path) }
   }
@@ -72,6 +80,7 @@ export class Copier {
   }
 
   #isDue ({ path, stats }: Found, live: readonly string[]): boolean {
+    if (this.#further.has(path)) return false
     const copied = this.#copied.get(path)
     if (copied === undefined) return true
     if (stats.isDirectory()) return false
@@ -100,12 +109,12 @@ export class Copier {
     this.#copied.set(path, { stats, count, isTorn, isFresh: BigInt(Date.now()) * 1_000_000n - stats.ctimeNs < CLOCK_STEP_NS })
   }
 
-  /** Removes from the copy what the data folder no longer has, and a file that has become a folder. */
+  /** Removes from the copy what the data folder no longer has, a file that has become a folder, and one that is another name now of what is copied elsewhere. */
   async #removeGone (): Promise<void> {
     const present = new Map(this.#found.map((found) => [found.path, found]))
     for (const [path, { stats }] of this.#copied) {
       const now = present.get(path)
-      if (now !== undefined && kindOf(now.stats) === kindOf(stats)) continue
+      if (now !== undefined && kindOf(now.stats) === kindOf(stats) && !this.#further.has(path)) continue
       await rm(this.#at(path), { recursive: true, force: true })
       for (const inner of this.#copied.keys()) if (inner === path || inner.startsWith(`${path}/`)) this.#copied.delete(inner)
     }

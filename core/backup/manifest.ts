@@ -10,7 +10,15 @@ const Common = { path: Type.String({ minLength: 1 }), mode: Type.Integer({ minim
 
 export const FolderEntry = Type.Object({ kind: Type.Literal('folder'), ...Common })
 export const LinkEntry = Type.Object({ kind: Type.Literal('link'), ...Common, target: Type.String() })
-export const FileEntry = Type.Object({ kind: Type.Literal('file'), ...Common, mtimeMs: Type.Number(), bytes: Type.Integer({ minimum: 0 }), checksum: Type.String() })
+export const FileEntry = Type.Object({
+  kind: Type.Literal('file'),
+  ...Common,
+  mtimeMs: Type.Number(),
+  bytes: Type.Integer({ minimum: 0 }),
+  checksum: Type.String(),
+  /** path of the entry before it whose file this is another name of (a hard link): only that one has the content in the backup */
+  sameAs: Type.Optional(Type.String({ minLength: 1 }))
+})
 
 const ManifestSchema = Type.Object({
   format: Type.Literal(1),
@@ -67,15 +75,20 @@ function parsed (text: string): unknown {
   }
 }
 
-/** The folder of every entry must stand before it in the manifest, and no path may leave the backup, by `..` or otherwise: what is named twice could be a link and then be followed. */
+/** The folder of every entry must stand before it in the manifest, and no path may leave the backup, by `..` or otherwise: what is named twice could be a link and then be followed. So must the file that an entry is another name of. */
 function requireInside ({ entries }: Manifest): void {
   const folders = new Set(['.'])
+  const files = new Set<string>()
   const named = new Set<string>()
-  for (const { kind, path } of entries) {
+  for (const entry of entries) {
+    const { kind, path } = entry
     if (named.has(path)) throw new BackupUnusable(`the backup names ${JSON.stringify(path)} twice`)
     named.add(path)
     const isPlain = posix.normalize(path) === path && !path.endsWith('/') && !posix.isAbsolute(path) && path !== '.' && !path.startsWith('..') && !path.includes('\0')
     if (!isPlain || !folders.has(posix.dirname(path))) throw new BackupUnusable(`the backup names ${JSON.stringify(path)}, which is in none of its folders`)
     if (kind === 'folder') folders.add(path)
+    if (kind !== 'file') continue
+    if (entry.sameAs === undefined) files.add(path)
+    else if (!files.has(entry.sameAs)) throw new BackupUnusable(`the backup names ${JSON.stringify(path)} as the same as ${JSON.stringify(entry.sameAs)}, which is no file that it has named before`)
   }
 }

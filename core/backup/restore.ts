@@ -1,5 +1,5 @@
 // Puts a backup into an empty data folder and its database. After a kill at any moment the same command starts again; no server starts on a half-restored folder.
-import { chmod, chown, copyFile, lchown, lstat, mkdir, readdir, symlink, utimes } from 'node:fs/promises'
+import { chmod, chown, copyFile, lchown, link, lstat, mkdir, readdir, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
 import { sizeBytes } from '../config/quantities.ts'
@@ -10,6 +10,7 @@ import { lockDataFolder } from '../data/lock.ts'
 import { isUnfinished, markFinished, markUnfinished } from '../data/unfinished.ts'
 import { loadMysql, loadSqlite } from '../db/copy/load-copy.ts'
 import { openDatabase } from '../db/open.ts'
+import { hasCode } from '../errors/system-code.ts'
 import { createDiskSpace } from '../fs/disk-space.ts'
 import { removeTree } from '../fs/durable.ts'
 import { isThere } from '../fs/is-there.ts'
@@ -52,7 +53,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await requireEmpty(config)
   // Before the disk is asked: what an unfinished restore has left takes the room that this one needs.
   for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
-  const files = entries.filter((entry) => entry.kind === 'file')
+  const files = entries.filter((entry) => entry.kind === 'file' && entry.sameAs === undefined)
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
   // Their holes stay holes, so the restored files take less than this.
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
@@ -83,7 +84,7 @@ async function refuseBesideOriginal (manifest: Manifest): Promise<void> {
 }
 
 async function requireWhole (folder: string, { entries, database }: Manifest): Promise<void> {
-  const expected = [{ path: database.file, checksum: database.checksum }, ...entries.flatMap((entry) => entry.kind === 'file' ? [{ path: join(CONTENT, entry.path), checksum: entry.checksum }] : [])]
+  const expected = [{ path: database.file, checksum: database.checksum }, ...entries.flatMap((entry) => entry.kind === 'file' && entry.sameAs === undefined ? [{ path: join(CONTENT, entry.path), checksum: entry.checksum }] : [])]
   for (const { path, checksum } of expected) {
     const found = await isThere(join(folder, path)) ? await checksumOf(join(folder, path)) : undefined
     if (found !== checksum) throw new BackupUnusable(`the backup is damaged: ${join(folder, path)} is ${found === undefined ? 'gone' : 'not what was written there'}`)
@@ -122,7 +123,7 @@ async function allocated (folder: string, paths: readonly string[]): Promise<num
 }
 
 async function putBack (commands: HostCommands, folder: string, dataDir: string, entry: Entry): Promise<void> {
-  const [from, to] = [join(folder, CONTENT, entry.path), join(dataDir, entry.path)]
+  const to = join(dataDir, entry.path)
   switch (entry.kind) {
     case 'folder':
       await mkdir(to, { recursive: true })
@@ -131,13 +132,27 @@ async function putBack (commands: HostCommands, folder: string, dataDir: string,
       await symlink(entry.target, to)
       await lchown(to, entry.uid, entry.gid)
       return
-    case 'file':
+    case 'file': {
+      if (entry.sameAs !== undefined && await addName(join(dataDir, entry.sameAs), to)) return
+      const from = join(folder, CONTENT, entry.sameAs ?? entry.path)
       if (entry.bytes < LARGE_BYTES) await copyFile(from, to)
       else await copySparse(commands, from, to)
       break
+    }
   }
   // The owner first: changing the owner clears bits of the mode.
   await chown(to, entry.uid, entry.gid)
   await chmod(to, entry.mode)
   if (entry.kind === 'file') await utimes(to, entry.mtimeMs / 1000, entry.mtimeMs / 1000)
+}
+
+/** False where the file system gives a file no further name. */
+async function addName (file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP')) return false
+    throw error
+  }
 }

@@ -17,7 +17,7 @@ export interface Found {
   readonly target?: string
 }
 
-/** A folder stands before its content. Sockets, pipes and devices are left out: they belong to processes. What disappears meanwhile is left out, too. */
+/** A folder stands before its content, and always in the same order. Sockets, pipes and devices are left out: they belong to processes. What disappears meanwhile is left out, too. */
 export async function findAll (dataDir: string, leftOut: ReadonlySet<string>): Promise<Found[]> {
   const found: Found[] = []
   const waiting = ['']
@@ -32,7 +32,22 @@ export async function findAll (dataDir: string, leftOut: ReadonlySet<string>): P
       if (entry.stats.isDirectory()) waiting.push(path)
     }
   }
-  return found.sort((a, b) => depthOf(a) - depthOf(b))
+  return found.sort((a, b) => depthOf(a) - depthOf(b) || (a.path < b.path ? -1 : 1))
+}
+
+/** The files that have several of these names: each further name, with the first one. */
+export function furtherNames (found: readonly Found[]): Map<string, string> {
+  const first = new Map<string, string>()
+  const further = new Map<string, string>()
+  for (const { path, stats } of found) {
+    // A name that was taken off a file meanwhile may look like one of the next file.
+    if (!stats.isFile() || stats.nlink < 2n) continue
+    const file = `${stats.dev}:${stats.ino}`
+    const name = first.get(file)
+    if (name === undefined) first.set(file, path)
+    else further.set(path, name)
+  }
+  return further
 }
 
 async function entryAt (dataDir: string, path: string): Promise<Found | undefined> {

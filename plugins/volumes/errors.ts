@@ -16,6 +16,10 @@ export const VolumeInUse = defineError('volume_in_use', 'conflict', (name: strin
 export const VolumeDamaged = defineError('volume_damaged', 'conflict', (name: string) =>
   `the file system of volume ${name} is damaged, and can only be attached for writing, so that it can be repaired in an instance`)
 
+/** The instance has a file of its own in the place of the volume's disk. */
+export const VolumeDisplaced = defineError('volume_damaged', 'conflict', (id: string, instanceId: string) =>
+  `volume ${id} has two disks, as a backup was restored by an earlier version of the server: volumes/disks/${id}.img and, with what instance ${instanceId} has written since, volumes/uses/${instanceId}/${id}.img; move the right one to the first place and remove the second`)
+
 export const ArchiveInvalid = defineError('invalid_archive', 'invalid', (why: string) => `archive: ${why}`)
 
 export const ArchiveTooLarge = defineError('archive_too_large', 'invalid', (why: string) => `archive: ${why}`)

@@ -2,13 +2,14 @@
 //
 // A disk is a file in a folder that only the server can enter. An instance that has the volume gets a second name of this file (a hard link) in a folder that only the user of its VM can
 // enter. So the permissions of the file itself need not tell users apart: a reader's file may be readable for everybody, since nobody else can reach it.
-import { chmod, chown, link, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { chmod, chown, link, lstat, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
+import { removeTree, renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import { makeExt4, type Ext4Content } from '../../core/library/ext4.ts'
 import type { VolumeUser } from '../instances/volumes/contract.ts'
+import { VolumeDisplaced } from './errors.ts'
 import { DISK_SUFFIX, MAKING_SUFFIX, type VolumePaths } from './paths.ts'
 
 const BLOCK_BYTES = 512
@@ -65,7 +66,7 @@ export class VolumeFiles {
   /** The path of the disk for an instance's VM. */
   use (instanceId: string, id: string): string { return join(this.paths.uses, instanceId, `${id}${DISK_SUFFIX}`) }
 
-  /** Gives an instance's VM its own name of a disk. `grant` decides what its user may do with the file. */
+  /** Gives an instance's VM its own name of a disk. `grant` decides what its user may do with the file. @throws volume_displaced when that is the name of another file */
   async lend (instanceId: string, id: string, user: VolumeUser | undefined): Promise<string> {
     const path = this.use(instanceId, id)
     // The folder is not the user's own: a VMM that a guest has taken over could put another file there.
@@ -75,6 +76,7 @@ export class VolumeFiles {
       await link(this.disk(id), path)
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error
+      if (await this.#isOther(instanceId, id)) throw VolumeDisplaced(id, instanceId)
     }
     return path
   }
@@ -87,15 +89,22 @@ export class VolumeFiles {
     await chmod(path, readonly ? 0o444 : 0o600)
   }
 
-  /** Removes the name, and the folder with its last name. */
+  /** Removes the name, and the folder with its last name. Another file of that name may have what a VM wrote, and is kept beside the disk. */
   async takeBack (instanceId: string, id: string): Promise<void> {
     const path = this.use(instanceId, id)
-    await rm(path, { force: true })
+    if (await this.#isOther(instanceId, id)) await renameDurably(path, `${this.disk(id)}.of-${instanceId}`)
+    else await rm(path, { force: true })
     try {
       await rmdir(dirname(path))
     } catch (error) {
       if (!hasCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) throw error
     }
+  }
+
+  /** Whether the instance's name is that of a file of its own: earlier versions restored a backup so. */
+  async #isOther (instanceId: string, id: string): Promise<boolean> {
+    const [disk, use] = await Promise.all([inodeOf(this.disk(id)), inodeOf(this.use(instanceId, id))])
+    return disk !== undefined && use !== undefined && disk !== use
   }
 
   /** The ids of the volumes that instances have a name of, by instance. */
@@ -120,6 +129,15 @@ export class VolumeFiles {
       if (hasCode(error, 'ENOENT')) return 0
       throw error
     }
+  }
+}
+
+async function inodeOf (path: string): Promise<bigint | undefined> {
+  try {
+    return (await lstat(path, { bigint: true })).ino
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
   }
 }
 
