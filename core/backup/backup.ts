@@ -1,9 +1,11 @@
 // Makes a backup of a data folder and its database, whether or not a server runs on them.
 //
-// A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while the database did not change:
-// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal.
+// A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while neither the database nor what stands where did change:
+// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal and no file has come, gone or been replaced. (A memory image that is compressed changes
+// no row: which of its files counts is told by one that is replaced.)
 import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
 import { sizeBytes } from '../config/quantities.ts'
 import type { Config } from '../config/schema.ts'
@@ -21,6 +23,8 @@ import { databaseFiles } from './database-files.ts'
 import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
 
 const MOST_PASSES = 30
+/** Files come and go for as long as an image is pulled, and a pass without much to copy takes no time: each waits longer for the next one, two minutes in all. */
+const REST_MS = 250
 
 /** The backup could not be made; the message says why. */
 export class BackupFailed extends Error {
@@ -80,17 +84,23 @@ async function prepareFolder (folder: string, dataDir: string): Promise<void> {
 async function copyAll (options: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, copier: Copier): Promise<Manifest['database']['file']> {
   const { folder } = options
   let before = await copyDatabase(options, 'before')
+  let changed = ''
   for (let passes = 0; passes < MOST_PASSES; passes++) {
     await copier.pass()
     const after = await copyDatabase(options, 'after')
     const isSame = await checksumOf(after.path) === await checksumOf(before.path)
     await rename(after.path, before.path)
     before = { path: before.path, name: after.name }
-    if (!isSame) continue
+    const path = isSame ? await copier.changed() : undefined
+    if (!isSame || path !== undefined) {
+      changed = path === undefined ? 'its database' : join('its data folder', path)
+      if (isSame) await sleep(passes * REST_MS)
+      continue
+    }
     await rename(before.path, join(folder, before.name))
     return before.name
   }
-  throw new BackupFailed(`the server changed its database during each of ${MOST_PASSES} attempts to copy the files: try again when it has less to do`)
+  throw new BackupFailed(`the server changed ${changed} during the last of ${MOST_PASSES} attempts to copy the files, and something during each: try again when it has less to do`)
 }
 
 async function copyDatabase ({ config, folder, commands, disk }: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, name: string): Promise<{ path: string, name: Manifest['database']['file'] }> {

@@ -36,6 +36,8 @@ export class Copier {
   #found: readonly Found[] = []
   /** names of files that have been copied by another name, with that */
   #further: ReadonlyMap<string, string> = new Map()
+  /** folders of the data folder that processes worked in when the last pass began */
+  #live: ReadonlySet<string> = new Set()
 
   constructor (options: CopierOptions) {
     this.#options = options
@@ -44,14 +46,26 @@ export class Copier {
   /** Brings the copy up to date with what is there now. */
   async pass (): Promise<void> {
     const { dataDir, leftOut, disk } = this.#options
+    this.#live = new Set(await workplaces(dataDir))
     this.#found = await findAll(dataDir, leftOut)
     this.#further = furtherNames(this.#found)
-    const live = await workplaces(dataDir)
     await this.#removeGone()
-    const due = this.#found.filter((found) => this.#isDue(found, live))
+    const due = this.#found.filter((found) => this.#isDue(found))
     const bytes = due.reduce((sum, { stats }) => sum + (stats.isFile() ? stats.blocks * BLOCK_BYTES : 0n), 0n)
     await disk.check({ bytes: Number(bytes), inodes: due.length })
     for (const found of due) await this.#copy(found)
+  }
+
+  /**
+   * A path that has come, gone or become another file since the last pass began. What is written into a file that stays counts for nothing here: whatever tells that such a file counts is a row or a file that is put in its place.
+   * Nor do the folders in which processes worked all the time, whose files are as a power failure would leave them.
+   */
+  async changed (): Promise<string | undefined> {
+    const { dataDir, leftOut } = this.#options
+    const found = await findAll(dataDir, leftOut)
+    const live = new Set((await workplaces(dataDir)).filter((folder) => this.#live.has(folder)))
+    const [before, now] = [filesOf(this.#found, this.#further, live), filesOf(found, furtherNames(found), live)]
+    return [...before.keys(), ...now.keys()].find((path) => before.get(path) !== now.get(path))
   }
 
   /** The entries after the last pass, with the checksums of the copies. */
@@ -79,14 +93,14 @@ export class Copier {
     return copied === undefined ? undefined : { kind: 'file', ...common, mtimeMs: Number(stats.mtimeNs / 1_000_000n), bytes: copied.size, checksum: await checksumOf(copy) }
   }
 
-  #isDue ({ path, stats }: Found, live: readonly string[]): boolean {
+  #isDue ({ path, stats }: Found): boolean {
     if (this.#further.has(path)) return false
     const copied = this.#copied.get(path)
     if (copied === undefined) return true
     if (stats.isDirectory()) return false
     const isChanged = !isSame(copied.stats, stats)
     if (!isChanged && !copied.isFresh) return false
-    return copied.count < MOST_COPIES || (isChanged && !live.some((folder) => path.startsWith(`${folder}/`)))
+    return copied.count < MOST_COPIES || (isChanged && !isBelow(path, this.#live))
   }
 
   async #copy ({ path, stats, target }: Found): Promise<void> {
@@ -123,6 +137,17 @@ export class Copier {
   #at (path: string): string {
     return join(this.#options.target, path)
   }
+}
+
+/** Which file stands where, without what is below these folders. */
+function filesOf (found: readonly Found[], further: ReadonlyMap<string, string>, without: ReadonlySet<string>): Map<string, string> {
+  const outside = found.filter(({ path }) => !isBelow(path, without))
+  return new Map(outside.map(({ path, stats }) => [path, `${kindOf(stats)} ${stats.ino} ${further.get(path) ?? ''}`]))
+}
+
+function isBelow (path: string, folders: ReadonlySet<string>): boolean {
+  for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) if (folders.has(path.slice(0, end))) return true
+  return false
 }
 
 /** Copies a file. One that disappears meanwhile leaves the copy in the next pass. */

@@ -1,9 +1,15 @@
 // A backup has the files as they were at one moment, with their names and times, and what is put back is like them.
-import { link, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { makeBackup } from '../../../core/backup/backup.ts'
+import { resolveCoreConfig } from '../../../core/config/resolve.ts'
+import { sourceOfValue } from '../../../core/config/source.ts'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
 import { backedUp, berth } from './bare-backup.ts'
 
+const commands = createHostCommands()
 const LARGE = 2 ** 20
 
 t.test('two names of one file are two names of one file again, which the backup has once', async (t) => {
@@ -31,4 +37,36 @@ t.test('another name of a file must be of one that the manifest has named before
     t.match(await berth(join(folder, 'target'), 'restore', backup), { code: 1, said: /the backup names "disks\/other"/ }, sameAs)
   }
   t.notOk((await readdir(folder)).includes('target'))
+})
+
+t.test('a file that takes the place of others during the backup, without a change of the database, is in it with all that it tells of', async (t) => {
+  const { dataDir, folder } = await backedUp(t)
+  const standby = join(dataDir, 'disks/one/standby')
+  await mkdir(standby, { recursive: true })
+  await writeFile(join(dataDir, 'a-large'), Buffer.alloc(LARGE, 'x'))
+  await writeFile(join(dataDir, 'disks/one/memory'), 'the memory')
+  await writeFile(join(standby, 'image.json'), 'raw')
+  let wasHeld = false
+  const held: HostCommands = {
+    async run (file, args, options) {
+      if (file === 'cp' && !wasHeld) {
+        wasHeld = true
+        await writeFile(join(standby, 'memory.zst'), 'compressed')
+        await writeFile(join(standby, '.image.json'), 'compressed')
+        await rename(join(standby, '.image.json'), join(standby, 'image.json'))
+        await rm(join(dataDir, 'disks/one/memory'))
+      }
+      return await commands.run(file, args, options)
+    }
+  }
+  const backup = join(folder, 'second')
+  await makeBackup({ config: resolveCoreConfig(sourceOfValue({}, dataDir), { BERTH_DATA_DIR: dataDir }), folder: backup, commands: held })
+  if (!wasHeld) {
+    t.comment('this file system shares blocks, so no command copies the large file')
+    return
+  }
+  const there = join(backup, 'data/disks/one')
+  t.equal(await readFile(join(there, 'standby/image.json'), 'utf8'), 'compressed')
+  t.equal(await readFile(join(there, 'standby/memory.zst'), 'utf8').catch(() => 'gone'), 'compressed')
+  t.same(await readdir(there), ['standby'])
 })
