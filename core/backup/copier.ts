@@ -18,7 +18,14 @@ const LARGE_BYTES = 2n ** 20n
 const CLOCK_STEP_NS = 50_000_000n
 const BLOCK_BYTES = 512n
 
-interface Copied { readonly stats: BigIntStats, readonly count: number, readonly isTorn: boolean, readonly isFresh: boolean }
+interface Copied {
+  readonly stats: BigIntStats
+  /** after it was copied: what is written later is not in the copy */
+  readonly mtimeNs: bigint
+  readonly count: number
+  readonly isTorn: boolean
+  readonly isFresh: boolean
+}
 
 export interface CopierOptions {
   readonly dataDir: string
@@ -84,13 +91,14 @@ export class Copier {
   }
 
   async #entryOf ({ path, stats, target }: Found): Promise<Entry | undefined> {
-    if (!this.#copied.has(path)) return undefined
+    const made = this.#copied.get(path)
+    if (made === undefined) return undefined
     const common = { path, mode: Number(stats.mode & 0o7777n), uid: Number(stats.uid), gid: Number(stats.gid) }
     if (stats.isDirectory()) return { kind: 'folder', ...common }
     if (target !== undefined) return { kind: 'link', ...common, target }
     const copy = this.#at(path)
     const copied = await ifThere(async () => await lstat(copy))
-    return copied === undefined ? undefined : { kind: 'file', ...common, mtimeMs: Number(stats.mtimeNs / 1_000_000n), bytes: copied.size, checksum: await checksumOf(copy) }
+    return copied === undefined ? undefined : { kind: 'file', ...common, mtimeNs: String(made.mtimeNs > 0n ? made.mtimeNs : 0n), bytes: copied.size, checksum: await checksumOf(copy) }
   }
 
   #isDue ({ path, stats }: Found): boolean {
@@ -109,18 +117,18 @@ export class Copier {
     const count = (this.#copied.get(path)?.count ?? 0) + 1
     if (stats.isDirectory()) {
       await mkdir(to, { mode: 0o700 })
-      this.#copied.set(path, { stats, count, isTorn: false, isFresh: false })
+      this.#copied.set(path, { stats, mtimeNs: stats.mtimeNs, count, isTorn: false, isFresh: false })
       return
     }
     await rm(to, { force: true })
     // Noted before the copy, so that it is removed with its folder when the copy fails.
-    this.#copied.set(path, { stats, count, isTorn: true, isFresh: true })
+    this.#copied.set(path, { stats, mtimeNs: stats.mtimeNs, count, isTorn: true, isFresh: true })
     if (target !== undefined) await symlink(target, to)
     else await copyUnlessGone(commands, from, to, stats)
     const after = await ifThere(async () => await lstat(from, { bigint: true }))
     // A file that was only appended to, such as a log, is whole up to the copied length.
     const isTorn = after !== undefined && !isSame(stats, after) && !(after.ino === stats.ino && after.size > stats.size)
-    this.#copied.set(path, { stats, count, isTorn, isFresh: BigInt(Date.now()) * 1_000_000n - stats.ctimeNs < CLOCK_STEP_NS })
+    this.#copied.set(path, { stats, mtimeNs: (after ?? stats).mtimeNs, count, isTorn, isFresh: BigInt(Date.now()) * 1_000_000n - stats.ctimeNs < CLOCK_STEP_NS })
   }
 
   /** Removes from the copy what the data folder no longer has, a file that has become a folder, and one that is another name now of what is copied elsewhere. */

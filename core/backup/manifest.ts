@@ -13,7 +13,10 @@ export const LinkEntry = Type.Object({ kind: Type.Literal('link'), ...Common, ta
 export const FileEntry = Type.Object({
   kind: Type.Literal('file'),
   ...Common,
-  mtimeMs: Type.Number(),
+  /** since the epoch, as text: a number would not have enough digits */
+  mtimeNs: Type.Optional(Type.String({ pattern: '^[0-9]{1,19}$' })),
+  /** instead, in backups of earlier versions */
+  mtimeMs: Type.Optional(Type.Number({ minimum: -1e15, maximum: 1e15 })),
   bytes: Type.Integer({ minimum: 0 }),
   checksum: Type.String(),
   /** path of the entry before it whose file this is another name of (a hard link): only that one has the content in the backup */

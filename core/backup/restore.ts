@@ -1,5 +1,5 @@
 // Puts a backup into an empty data folder and its database. After a kill at any moment the same command starts again; no server starts on a half-restored folder.
-import { chmod, chown, copyFile, lchown, link, lstat, mkdir, readdir, symlink, utimes } from 'node:fs/promises'
+import { chmod, chown, copyFile, lchown, link, lstat, mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
 import { sizeBytes } from '../config/quantities.ts'
@@ -19,6 +19,7 @@ import { bootId } from '../process/identity.ts'
 import { checksumOf } from './checksum.ts'
 import { databaseFiles } from './database-files.ts'
 import { BackupUnusable, CONTENT, readManifest, type Entry, type Manifest } from './manifest.ts'
+import { setTimes } from './times.ts'
 import { OF_THE_LOCK } from './tree.ts'
 import { workplaces } from './workplaces.ts'
 
@@ -59,6 +60,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
   await markUnfinished(dataDir, 'restore', folder)
   for (const entry of entries) await putBack(commands, folder, dataDir, entry)
+  await setTimes(commands, dataDir, entries.filter((entry) => entry.kind === 'file'))
   const copy = join(folder, database.file)
   const file = sqliteFile(url, dataDir)
   if (file === undefined) await loadMysql(commands, copy, { url: databaseUrl(url, dataDir), folder: await prepareCopies(dataDir) })
@@ -143,7 +145,6 @@ async function putBack (commands: HostCommands, folder: string, dataDir: string,
   // The owner first: changing the owner clears bits of the mode.
   await chown(to, entry.uid, entry.gid)
   await chmod(to, entry.mode)
-  if (entry.kind === 'file') await utimes(to, entry.mtimeMs / 1000, entry.mtimeMs / 1000)
 }
 
 /** False where the file system gives a file no further name. */

@@ -20,6 +20,7 @@ export const SHARED_PACKAGES: readonly HostPackage[] = [
   { name: 'dpkg', commands: ['dpkg-deb'] },
   { name: 'e2fsprogs', commands: ['mkfs.ext4', 'mke2fs', 'e2fsck', 'resize2fs', 'filefrag'], need: 'server' },
   { name: 'erofs-utils', commands: ['mkfs.erofs', 'fsck.erofs', 'dump.erofs'], need: 'server' },
+  { name: 'findutils', commands: ['xargs'] },
   { name: 'iproute2', commands: ['ip', 'bridge', 'ss', 'tc'], oldest: '6.1.0', need: 'network' },
   { name: 'lz4', commands: ['lz4'], need: 'server' },
   { name: 'mariadb-client', commands: ['mariadb', 'mariadb-dump'] },

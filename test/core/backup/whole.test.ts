@@ -70,3 +70,21 @@ t.test('a file that takes the place of others during the backup, without a chang
   t.equal(await readFile(join(there, 'standby/memory.zst'), 'utf8').catch(() => 'gone'), 'compressed')
   t.same(await readdir(there), ['standby'])
 })
+
+t.test('a restored file has its time to the nanosecond', async (t) => {
+  const { dataDir, folder } = await backedUp(t)
+  await commands.run('touch', ['--date=@1700000000.123456789', join(dataDir, 'disks/disk')])
+  await writeFile(join(dataDir, "disks/a b'c\n"), 'x')
+  t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 0 })
+  t.match(await berth(join(folder, 'target'), 'restore', join(folder, 'second')), { code: 0 })
+  for (const name of ['disks/disk', "disks/a b'c\n"]) {
+    const [was, is] = await Promise.all([dataDir, join(folder, 'target')].map(async (place) => await stat(join(place, name), { bigint: true })))
+    t.equal(is?.mtimeNs, was?.mtimeNs)
+  }
+  const file = join(folder, 'second/manifest.json')
+  const manifest = JSON.parse(await readFile(file, 'utf8'))
+  const entries = manifest.entries.map(({ mtimeNs, ...entry }: { mtimeNs?: string }) => mtimeNs === undefined ? entry : { ...entry, mtimeMs: 1_700_000_000_123 })
+  await writeFile(file, JSON.stringify({ ...manifest, entries }))
+  t.match(await berth(join(folder, 'older'), 'restore', join(folder, 'second')), { code: 0 })
+  t.equal((await stat(join(folder, 'older/disks/disk'), { bigint: true })).mtimeNs, 1_700_000_000_123_000_000n, 'a backup of an earlier version has milliseconds')
+})

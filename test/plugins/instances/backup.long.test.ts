@@ -174,3 +174,17 @@ t.test('what the server does during a backup is in it wholly or not at all', asy
   t.same(lines.filter(({ level }) => Number(level) >= 50), [])
   for (const state of await states(next)) t.match(state, / (Stopped|Standby)$/)
 })
+
+t.test('a memory that a backup has brought back is known as one on which no VM has run', async (t) => {
+  const server = await startApp(t)
+  const id = await server.make('resting')
+  await server.waitFor('resting', 'Running')
+  await server.call('POST', '/instances/resting/standby')
+  const folder = await temporaryData(t)
+  t.match(await berth(server.dataDir, 'backup', join(folder, 'one')), { code: 0 })
+  await server.app.stop()
+  const other = join(folder, 'other')
+  t.match(await berth(other, 'restore', join(folder, 'one')), { code: 0 })
+  const { memoryMark } = JSON.parse(await readFile(join(other, 'instances', id, 'standby/image.json'), 'utf8'))
+  t.equal(String((await stat(join(other, 'instances', id, 'memory'), { bigint: true })).mtimeNs), memoryMark)
+})
