@@ -7,6 +7,7 @@ import type { Config } from '../config/schema.ts'
 import type { HostCommands } from '../contracts/services.ts'
 import { prepareCopies } from '../data/copies/kept.ts'
 import { lockDataFolder } from '../data/lock.ts'
+import { noteRestored } from '../data/restored.ts'
 import { isUnfinished, markFinished, markUnfinished } from '../data/unfinished.ts'
 import { loadMysql, loadSqlite } from '../db/copy/load-copy.ts'
 import { openDatabase } from '../db/open.ts'
@@ -49,7 +50,7 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
 }
 
 /** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused, RestoreUnfinished */
-export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database }: Manifest): Promise<void> {
+export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database, bootId: boot }: Manifest): Promise<void> {
   const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
   await requireEmpty(config)
   // Before the disk is asked: what an unfinished restore has left takes the room that this one needs.
@@ -66,6 +67,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   if (file === undefined) await loadMysql(commands, copy, { url: databaseUrl(url, dataDir), folder: await prepareCopies(dataDir) })
   else await loadSqlite(copy, file)
   await commands.run('sync', ['--file-system', dataDir])
+  await noteRestored(dataDir, boot)
   await markFinished(dataDir)
 }
 

@@ -132,14 +132,14 @@ export async function writeImage (paths: InstancePaths, stored: StoredImage): Pr
   await writeFile(manifestPath(paths, 'whole'), JSON.stringify(stored), { mode: 0o600 })
 }
 
-/** Notes that a whole image has been synced. */
-export async function markDurable (paths: InstancePaths, stored: StoredImage): Promise<void> {
-  await rewriteImage(paths, { ...stored, bootId: null })
+/** Notes that an image has been synced. */
+export async function markDurable (paths: InstancePaths, stored: StoredImage, stage: ImageStage = 'whole'): Promise<void> {
+  await rewriteImage(paths, { ...stored, bootId: null }, stage)
 }
 
-/** Replaces `image.json` of a whole image in one step. */
-export async function rewriteImage (paths: InstancePaths, stored: StoredImage): Promise<void> {
-  await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify(stored), 0o600)
+/** Replaces `image.json` of an image in one step. */
+export async function rewriteImage (paths: InstancePaths, stored: StoredImage, stage: ImageStage = 'whole'): Promise<void> {
+  await writeFileDurably(manifestPath(paths, stage), JSON.stringify(stored), 0o600)
 }
 
 /** Takes the image before a VM is started on it: a VM that has run is never started again from where it was, not even after a power cut. When this rejects, the image is whole. */

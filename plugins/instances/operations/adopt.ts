@@ -16,6 +16,7 @@ import { disconnectParts, retainParts, settleParts } from '../parts/all.ts'
 import { instancesFolder } from '../folder/paths.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
+import { settleRestored } from '../memory-image/restored.ts'
 import { adoptStandby, finishStandby, goOn, takenImage, withTaker } from '../memory-image/adopt.ts'
 import { doLater } from '../parts/later.ts'
 import { attach } from './attach.ts'
@@ -46,6 +47,7 @@ export async function adoptAll (context: Context): Promise<void> {
   await retainParts(context, records)
   // An instance whose create or fork was taken back may have lost its row before its image was released.
   await context.images.retain('instance', new Set(records.map(({ id }) => imageHolder(id)))).catch((error: unknown) => { context.log.error({ err: error }, 'images that no instance holds any more could not be released; the next start of the server tries it again') })
+  await settleRestored(context, records)
   const results = await sideBySide(records, AT_ONCE, async (record) => {
     if (record.status === 'active') await adopt(context, record, { remains: remains.get(record.id), fault: faults.get(record.id) })
     else await nowOrLater(async () => { await finishRemoval(context, record, faults.get(record.id)) }, () => { finishRemovalLater(context, record) })

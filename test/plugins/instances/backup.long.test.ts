@@ -6,8 +6,13 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { makeBackup } from '../../../core/backup/backup.ts'
 import { runCommandLine } from '../../../core/cli/run.ts'
+import { resolveCoreConfig } from '../../../core/config/resolve.ts'
+import { sourceOfValue } from '../../../core/config/source.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
 import { startApp, temporaryData, type TestApp } from './app.ts'
+import { facing } from './compressing.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 t.setTimeout(300_000)
@@ -187,4 +192,58 @@ t.test('a memory that a backup has brought back is known as one on which no VM h
   t.match(await berth(other, 'restore', join(folder, 'one')), { code: 0 })
   const { memoryMark } = JSON.parse(await readFile(join(other, 'instances', id, 'standby/image.json'), 'utf8'))
   t.equal(String((await stat(join(other, 'instances', id, 'memory'), { bigint: true })).mtimeNs), memoryMark)
+})
+
+t.test('an image that was not synced before its backup is whole once the backup was put back on another boot of a host; one of a boot before that is not', async (t) => {
+  const server = await startApp(t)
+  const ids = [await server.make('resting'), await server.make('older')]
+  for (const name of ['resting', 'older']) {
+    await server.waitFor(name, 'Running')
+    await server.call('POST', `/instances/${name}/standby`)
+  }
+  await server.app.stop()
+  const imageOf = (dataDir: string, id: string | undefined): string => join(dataDir, 'instances', String(id), 'standby/image.json')
+  for (const [index, bootId] of ['boot of the backup', 'boot before it'].entries()) {
+    const image = imageOf(server.dataDir, ids[index])
+    await writeFile(image, JSON.stringify({ ...JSON.parse(await readFile(image, 'utf8')), bootId }))
+  }
+  const folder = await temporaryData(t)
+  t.match(await berth(server.dataDir, 'backup', join(folder, 'one')), { code: 0 })
+  const manifest = join(folder, 'one/manifest.json')
+  await writeFile(manifest, JSON.stringify({ ...JSON.parse(await readFile(manifest, 'utf8')), bootId: 'boot of the backup' }))
+  const other = join(folder, 'other')
+  t.match(await berth(other, 'restore', join(folder, 'one')), { code: 0 })
+  const next = await startApp(t, { host: server.host, dataDir: other })
+  t.same(await states(next), ['older Stopped', 'resting Standby'])
+  t.equal(JSON.parse(await readFile(imageOf(other, ids[0]), 'utf8')).bootId, null)
+  t.notOk((await readdir(other)).includes('restored-boots'), 'a later image of that boot is not taken for restored')
+})
+
+t.test('a backup during which a memory image is compressed has its memory', async (t) => {
+  const server = await startApp(t)
+  const resting = facing(server, await server.make('resting'))
+  await server.waitFor('resting', 'Running')
+  await addMany(server.dataDir, 1)
+  await server.call('POST', '/instances/resting/standby', { compression: { enabled: true }, compression_delay: '3s' })
+  const commands = createHostCommands()
+  const folder = await temporaryData(t)
+  let seen = 0
+  await makeBackup({
+    config: resolveCoreConfig(sourceOfValue({}, folder), { BERTH_DATA_DIR: server.dataDir }),
+    folder: join(folder, 'one'),
+    commands: {
+      async run (file, args, options) {
+        // The first large file, which stands before all folders of instances.
+        if (file === 'cp' && seen++ === 0) await resting.compressed()
+        return await commands.run(file, args, options)
+      }
+    }
+  })
+  if (seen === 0) t.comment('this file system shares blocks, so no command copies a file, and the compression came later')
+  await server.app.stop()
+  const other = join(folder, 'other')
+  t.match(await berth(other, 'restore', join(folder, 'one')), { code: 0 })
+  const next = await startApp(t, { host: server.host, dataDir: other })
+  t.same(await states(next), ['resting Standby'])
+  t.match(await next.call('POST', '/instances/resting/restore'), { status: 200, body: { state: 'Running' } })
 })
