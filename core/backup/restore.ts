@@ -71,11 +71,15 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await markFinished(dataDir)
 }
 
-/** No backup has the files of the lock and of the database, which are opened here: a link in the place of one would lead to a file elsewhere. */
+/**
+ * No backup has the files of the lock and of the database, which are opened here: a link in the place of one, or of a folder that it is in, would lead to a file elsewhere. Nor has it a link in the data folder itself, as
+ * there is none of a server's: it would make, and remove, files wherever that leads.
+ */
 function refuseOwnFiles (config: Config, { entries }: Manifest): void {
   const own = new Set([...OF_THE_LOCK, ...databaseFiles(config)])
-  const found = entries.find(({ path }) => own.has(path))
-  if (found !== undefined) throw new BackupUnusable(`the backup names ${JSON.stringify(found.path)}, which is a file of the server's own that no backup has`)
+  const above = (path: string): boolean => [...own].some((file) => file.startsWith(`${path}/`))
+  const found = entries.find(({ kind, path }) => own.has(path) || (kind === 'link' && (!path.includes('/') || above(path))))
+  if (found !== undefined) throw new BackupUnusable(`the backup names ${JSON.stringify(found.path)}${found.kind === 'link' ? ' as a symbolic link' : ''} in the place of the server's own files, as no backup does`)
 }
 
 /** On the same machine, since the same boot, the processes that the backup names may be those of the original server, and a second server would take them for its own. */
