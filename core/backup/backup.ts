@@ -58,7 +58,9 @@ export async function makeBackup ({ config, configFile, folder, commands }: Back
 async function fill ({ config, configFile, folder, commands }: BackupOptions, root: string): Promise<Manifest> {
   const { minFree, minFreeInodes } = config.server
   const disk = createDiskSpace(folder, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
-  const copier = new Copier({ dataDir: root, target: join(folder, CONTENT), leftOut: databaseFiles(config), commands, disk })
+  const leftOut = databaseFiles(config)
+  await refuseLinks(root, leftOut)
+  const copier = new Copier({ dataDir: root, target: join(folder, CONTENT), leftOut, commands, disk })
   const database = await copyAll({ config, folder, commands, disk }, copier)
   if (configFile !== undefined) await copyFile(configFile, join(folder, 'berth.yaml'))
   const { entries, torn } = await copier.result()
@@ -78,6 +80,13 @@ async function prepareFolder (folder: string, dataDir: string): Promise<void> {
   if ((await readdir(folder)).length > 0) throw new BackupFailed(`${folder} is not empty: name a folder that does not exist`)
   if (!relative(dataDir, await realpath(folder)).startsWith('..')) throw new BackupFailed(`${folder} is in the data folder that it would be a backup of`)
   await mkdir(join(folder, CONTENT), { mode: 0o700 })
+}
+
+/** What such a link leads to would not be in the backup, and a restore beside the original would lead into the original's files. */
+async function refuseLinks (root: string, leftOut: ReadonlySet<string>): Promise<void> {
+  const link = (await readdir(root, { withFileTypes: true })).find((entry) => entry.isSymbolicLink() && !leftOut.has(entry.name))
+  if (link === undefined) return
+  throw new BackupFailed(`${join(root, link.name)} is a symbolic link, and what it leads to would not be in the backup: mount that folder here instead (mount --bind), or move the whole data folder and name it in server.dataDir`)
 }
 
 /** @returns the name of the database's copy */

@@ -1,5 +1,5 @@
 // A backup has the files as they were at one moment, with their names and times, and what is put back is like them.
-import { link, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../core/backup/backup.ts'
@@ -87,4 +87,12 @@ t.test('a restored file has its time to the nanosecond', async (t) => {
   await writeFile(file, JSON.stringify({ ...manifest, entries }))
   t.match(await berth(join(folder, 'older'), 'restore', join(folder, 'second')), { code: 0 })
   t.equal((await stat(join(folder, 'older/disks/disk'), { bigint: true })).mtimeNs, 1_700_000_000_123_000_000n, 'a backup of an earlier version has milliseconds')
+})
+
+t.test('a link in the data folder itself ends the backup, as what it leads to would not be in it', async (t) => {
+  const { dataDir, folder } = await backedUp(t)
+  const elsewhere = join(folder, 'larger')
+  await rename(join(dataDir, 'disks'), elsewhere)
+  await symlink(elsewhere, join(dataDir, 'disks'))
+  t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 1, said: /disks is a symbolic link.*mount/ })
 })
