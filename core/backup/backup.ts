@@ -3,7 +3,7 @@
 // A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while neither the database nor what stands where did change:
 // the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal and no file has come, gone or been replaced. (A memory image that is compressed changes
 // no row: which of its files counts is told by one that is replaced.)
-import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
@@ -67,8 +67,9 @@ async function fill ({ config, configFile, folder, commands }: BackupOptions, ro
   // A restore may have begun meanwhile.
   await requireFinished(root)
   await commands.run('sync', ['--file-system', folder])
+  const { uid, gid } = await stat(root)
   const manifest: Manifest = {
-    format: 1, madeBy: version, madeAt: new Date().toISOString(), dataDir: root, bootId: bootId(), torn, entries,
+    format: 1, madeBy: version, madeAt: new Date().toISOString(), dataDir: root, bootId: bootId(), owner: { uid, gid }, torn, entries,
     database: { file: database, checksum: await checksumOf(join(folder, database)) }
   }
   await writeManifest(folder, manifest)

@@ -30,6 +30,8 @@ const ManifestSchema = Type.Object({
   /** the data folder that was backed up, and the boot id of its machine */
   dataDir: Type.String(),
   bootId: Type.String(),
+  /** of the data folder; absent in backups of earlier versions */
+  owner: Type.Optional(Type.Object({ uid: Type.Integer({ minimum: 0 }), gid: Type.Integer({ minimum: 0 }) })),
   /** `path`: where an SQLite database was, below the data folder or absolute */
   database: Type.Object({ file: Type.Union([Type.Literal('database.db'), Type.Literal('database.sql')]), checksum: Type.String() }),
   /** files that changed while they were copied */

@@ -15,6 +15,7 @@ import { hasCode } from '../errors/system-code.ts'
 import { createDiskSpace } from '../fs/disk-space.ts'
 import { removeTree } from '../fs/durable.ts'
 import { isThere } from '../fs/is-there.ts'
+import { giveToOwner } from '../fs/owner.ts'
 import { copySparse } from '../fs/sparse-copy.ts'
 import { bootId } from '../process/identity.ts'
 import { checksumOf } from './checksum.ts'
@@ -50,7 +51,7 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
 }
 
 /** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused, RestoreUnfinished */
-export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database, bootId: boot }: Manifest): Promise<void> {
+export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database, bootId: boot, owner }: Manifest): Promise<void> {
   const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
   await requireEmpty(config)
   // Before the disk is asked: what an unfinished restore has left takes the room that this one needs.
@@ -60,6 +61,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   // Their holes stay holes, so the restored files take less than this.
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
   await markUnfinished(dataDir, 'restore', folder)
+  if (owner !== undefined && process.getuid?.() === 0) await chown(dataDir, owner.uid, owner.gid)
   for (const entry of entries) await putBack(commands, folder, dataDir, entry)
   await setTimes(commands, dataDir, entries.filter((entry) => entry.kind === 'file'))
   const copy = join(folder, database.file)
@@ -68,6 +70,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   else await loadSqlite(copy, file)
   await commands.run('sync', ['--file-system', dataDir])
   await noteRestored(dataDir, boot)
+  await giveRest(dataDir, entries)
   await markFinished(dataDir)
 }
 
@@ -151,6 +154,12 @@ async function putBack (commands: HostCommands, folder: string, dataDir: string,
   // The owner first: changing the owner clears bits of the mode.
   await chown(to, entry.uid, entry.gid)
   await chmod(to, entry.mode)
+}
+
+/** What no backup has, as the lock and the database, was made by whoever ran the command. */
+async function giveRest (dataDir: string, entries: readonly Entry[]): Promise<void> {
+  const given = new Set(entries.map(({ path }) => path))
+  for (const name of await readdir(dataDir)) if (!given.has(name)) await giveToOwner(join(dataDir, name))
 }
 
 /** False where the file system gives a file no further name. */

@@ -5,6 +5,7 @@ import type { Knex } from 'knex'
 import type { HostCommands } from '../../contracts/services.ts'
 import { copyBytes, copySuffix, writeCopy } from '../../db/copy/write-copy.ts'
 import type { DiskSpace } from '../../fs/disk-space.ts'
+import { giveToOwner } from '../../fs/owner.ts'
 import { version } from '../../version.ts'
 import { checksum, copiesFolder, listCopies, prepareCopies, removeCopy, writeNote, type KeptCopy } from './kept.ts'
 
@@ -33,6 +34,7 @@ export async function keepCopy (database: Knex, { dataDir, url, commands, disk, 
   try {
     await disk.check({ bytes: await copyBytes(database), inodes: 2 })
     await writeCopy(database, { url, commands, to: path })
+    await giveToOwner(path)
   } catch (error) {
     throw new CopyFailed(`the database could not be copied (${reason}), so it was left as it is: ${error instanceof Error ? error.message : String(error)}${without === undefined ? '' : `\n${without}`}`, { cause: error })
   }

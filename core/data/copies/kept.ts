@@ -7,6 +7,7 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { syncFolder, writeFileDurably } from '../../fs/durable.ts'
 import { namesIn } from '../../fs/names-in.ts'
+import { giveToOwner } from '../../fs/owner.ts'
 
 const NoteSchema = Type.Object({
   /** its number: the order in which copies were made, independent of the clock */
@@ -42,14 +43,16 @@ export async function listCopies (dataDir: string): Promise<KeptCopy[]> {
 /** Makes the folder, for the server alone, and removes what a kill left unfinished. */
 export async function prepareCopies (dataDir: string): Promise<string> {
   const folder = copiesFolder(dataDir)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (await mkdir(folder, { recursive: true, mode: 0o700 }) !== undefined) await giveToOwner(folder)
   const known = new Set((await listCopies(dataDir)).flatMap(({ number, file }) => [noteName(number), file]))
   for (const name of await namesIn(folder)) if (!known.has(name)) await rm(join(folder, name), { force: true })
   return folder
 }
 
 export async function writeNote (dataDir: string, copy: KeptCopy): Promise<void> {
-  await writeFileDurably(join(copiesFolder(dataDir), noteName(copy.number)), `${JSON.stringify(copy, null, 2)}\n`, 0o600)
+  const path = join(copiesFolder(dataDir), noteName(copy.number))
+  await writeFileDurably(path, `${JSON.stringify(copy, null, 2)}\n`, 0o600)
+  await giveToOwner(path)
 }
 
 export async function removeCopy (dataDir: string, { number, file }: KeptCopy): Promise<void> {

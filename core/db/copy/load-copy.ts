@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import type { HostCommands } from '../../contracts/services.ts'
 import { isThere } from '../../fs/is-there.ts'
 import { syncFile, syncFolder } from '../../fs/durable.ts'
+import { giveToOwner } from '../../fs/owner.ts'
 import { openDatabase, withoutDeadline } from '../open.ts'
 import { runTool } from './dump-tool.ts'
 
@@ -13,6 +14,7 @@ export async function loadSqlite (copy: string, file: string): Promise<void> {
   await rm(next, { force: true })
   await copyFile(copy, next)
   await chmod(next, 0o600)
+  await giveToOwner(next)
   await syncFile(next)
   // The log of the old file must not be applied to the new one; and until the new one is there, the old one is complete without it.
   if (await isThere(file)) await foldLog(file)

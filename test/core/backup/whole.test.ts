@@ -1,5 +1,5 @@
 // A backup has the files as they were at one moment, with their names and times, and what is put back is like them.
-import { link, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chown, link, lstat, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../core/backup/backup.ts'
@@ -7,7 +7,7 @@ import { resolveCoreConfig } from '../../../core/config/resolve.ts'
 import { sourceOfValue } from '../../../core/config/source.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { backedUp, berth } from './bare-backup.ts'
+import { backedUp, berth, keepOne } from './bare-backup.ts'
 
 const commands = createHostCommands()
 const LARGE = 2 ** 20
@@ -95,4 +95,27 @@ t.test('a link in the data folder itself ends the backup, as what it leads to wo
   await rename(join(dataDir, 'disks'), elsewhere)
   await symlink(elsewhere, join(dataDir, 'disks'))
   t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 1, said: /disks is a symbolic link.*mount/ })
+})
+
+t.test('what root puts back belongs to whom the data folder belonged', { skip: process.getuid?.() === 0 ? false : 'needs root' }, async (t) => {
+  const { dataDir, folder } = await backedUp(t)
+  for (const name of ['', ...await readdir(dataDir)]) await chown(join(dataDir, name), 12345, 12346)
+  t.match(await berth(dataDir, 'backup', join(folder, 'second')), { code: 0 })
+  const target = join(folder, 'target')
+  t.match(await berth(target, 'restore', join(folder, 'second')), { code: 0 })
+  for (const name of ['', ...await readdir(target)]) {
+    const { uid, gid } = await lstat(join(target, name))
+    t.same([uid, gid], [12345, 12346], name)
+  }
+})
+
+t.test('what root brings back of the database belongs to whom the data folder belongs', { skip: process.getuid?.() === 0 ? false : 'needs root' }, async (t) => {
+  const { dataDir } = await backedUp(t)
+  for (const name of ['', ...await readdir(dataDir)]) await chown(join(dataDir, name), 12345, 12346)
+  await keepOne(dataDir)
+  t.match(await berth(dataDir, 'restore-database', '1'), { code: 0 })
+  for (const name of ['berth.db', 'database-copies', 'database-copies/1.db', 'database-copies/1.json', 'database-copies/2.db', 'database-copies/2.json', 'lock.db']) {
+    const { uid, gid } = await lstat(join(dataDir, name))
+    t.same([uid, gid], [12345, 12346], name)
+  }
 })
