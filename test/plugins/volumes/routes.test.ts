@@ -160,7 +160,7 @@ t.test('what an earlier server left half-made is removed at the start, and nothi
   await database.destroy()
   for (const name of ['creating.img.making', 'creating.img', 'deleting.img']) await commands.run('touch', [join(first.dataDir, 'volumes/disks', name)])
   await commands.run('mkdir', ['-p', join(first.dataDir, 'volumes/unpacking/creating/deep'), join(first.dataDir, 'volumes/uses/nobody')])
-  await commands.run('touch', [join(first.dataDir, 'volumes/uses/nobody', `${kept}.img`)])
+  await commands.run('ln', [join(first.dataDir, 'volumes/disks', `${kept}.img`), join(first.dataDir, 'volumes/uses/nobody', `${kept}.img`)])
   const lines: Record<string, unknown>[] = []
   await commands.run('touch', [join(first.dataDir, 'volumes/disks/strange.img')])
   const after = await startWithVolumes(t, { host: first.host, dataDir: first.dataDir, lines })
