@@ -1,7 +1,7 @@
 // Makes a backup of a data folder and its database, whether or not a server runs on them.
 //
 // A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while neither the database nor what stands where did change:
-// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal and no file has come, gone or been replaced. (A memory image that is compressed changes
+// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal and no file has gone or been replaced. (A memory image that is compressed changes
 // no row: which of its files counts is told by one that is replaced.)
 import { copyFile, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -23,7 +23,7 @@ import { databaseFiles } from './database-files.ts'
 import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
 
 const MOST_PASSES = 30
-/** Files come and go for as long as an image is pulled, and a pass without much to copy takes no time: each waits longer for the next one, two minutes in all. */
+/** Unfinished files go when what they are for is whole, and a pass without much to copy takes no time: each waits longer for the next one, two minutes in all. */
 const REST_MS = 250
 
 /** The backup could not be made; the message says why. */

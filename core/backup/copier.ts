@@ -64,7 +64,8 @@ export class Copier {
   }
 
   /**
-   * A path that has come, gone or become another file since the last pass began. What is written into a file that stays counts for nothing here: whatever tells that such a file counts is a row or a file that is put in its place.
+   * A path that has gone or become another file since the last pass began. What has come, or is written into a file that stays, counts for nothing here: whatever tells that such a file counts is a row, or a file that
+   * takes the place of another.
    * Nor do the folders in which processes worked all the time, whose files are as a power failure would leave them.
    */
   async changed (): Promise<string | undefined> {
@@ -72,7 +73,7 @@ export class Copier {
     const found = await findAll(dataDir, leftOut)
     const live = new Set((await workplaces(dataDir)).filter((folder) => this.#live.has(folder)))
     const [before, now] = [filesOf(this.#found, this.#further, live), filesOf(found, furtherNames(found), live)]
-    return [...before.keys(), ...now.keys()].find((path) => before.get(path) !== now.get(path))
+    return [...before.keys()].find((path) => before.get(path) !== now.get(path))
   }
 
   /** The entries after the last pass, with the checksums of the copies. */

@@ -3,9 +3,11 @@ import { chown, link, lstat, mkdir, readFile, readdir, rename, rm, stat, symlink
 import { join } from 'node:path'
 import t from 'tap'
 import { makeBackup } from '../../../core/backup/backup.ts'
+import { Copier } from '../../../core/backup/copier.ts'
 import { resolveCoreConfig } from '../../../core/config/resolve.ts'
 import { sourceOfValue } from '../../../core/config/source.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
+import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { backedUp, berth, keepOne } from './bare-backup.ts'
 
@@ -25,6 +27,23 @@ t.test('two names of one file are two names of one file again, which the backup 
   const [disk, use] = [await stat(join(target, 'disks/volume')), await stat(join(target, 'disks/uses/volume'))]
   t.equal(use.ino, disk.ino)
   t.equal(disk.nlink, 2)
+})
+
+t.test('a file that goes or is replaced while files are copied counts, and one that comes does not: images may be pulled meanwhile', async (t) => {
+  const folder = t.testdir({ data: { kept: 'kept', goes: 'goes', replaced: 'old' }, copy: {} })
+  const dataDir = join(folder, 'data')
+  const disk = createDiskSpace(folder, { bytes: 0, inodes: 0 })
+  const copier = new Copier({ dataDir, target: join(folder, 'copy'), leftOut: new Set(), commands, disk })
+  await copier.pass()
+  await writeFile(join(dataDir, 'comes'), '')
+  t.equal(await copier.changed(), undefined)
+  await writeFile(join(dataDir, 'next'), 'new')
+  await rename(join(dataDir, 'next'), join(dataDir, 'replaced'))
+  t.equal(await copier.changed(), 'replaced')
+  await copier.pass()
+  t.equal(await copier.changed(), undefined)
+  await rm(join(dataDir, 'goes'))
+  t.equal(await copier.changed(), 'goes')
 })
 
 t.test('another name of a file must be of one that the manifest has named before', async (t) => {
