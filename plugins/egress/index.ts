@@ -7,9 +7,9 @@ import { AuthorityMaker } from './authority.ts'
 import { ControlClient } from './control/client.ts'
 import { manifest, type EgressConfig, type Deps } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
+import { ExternalProxy } from './process/external-proxy.ts'
 import { ManagedProxy } from './process/managed-proxy.ts'
 import { pathsOf } from './process/paths.ts'
-import { externalProxy } from './process/proxy-process.ts'
 import { EgressRepository } from './repository.ts'
 import { Egress } from './service.ts'
 
@@ -23,7 +23,7 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
   const metrics = createMetrics(deps.metrics, () => service)
   const proxy = config.proxy.manage
     ? new ManagedProxy({ config, dataDir, paths, network, commands, processes: deps.processes, client, log, onStart: () => { metrics.starts.inc() } })
-    : externalProxy
+    : new ExternalProxy({ network, commands, log })
   const service = new Egress({
     repository: new EgressRepository(database, hostId),
     secrets,

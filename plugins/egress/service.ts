@@ -65,7 +65,7 @@ export class Egress implements EgressService {
       onPush: options.onPush,
       onFailure: () => { this.#keeper.doubt() }
     })
-    this.#keeper = new Keeper({ client, proxy, log, onUp: (revision) => { this.#pusher.up(revision) }, onDown: () => { this.#pusher.down() }, onCheck: async () => { await this.checkDenied() } })
+    this.#keeper = new Keeper({ client, proxy, log, onUp: (revision) => { this.#pusher.up(revision) }, onDown: () => { this.#pusher.down() }, onCheck: async () => { await this.#check() } })
     this.#traces = new RequestTraces({ tracing, client, log, isUp: () => this.#keeper.isUp, onChange: () => { this.#pusher.request() } })
   }
 
@@ -97,6 +97,12 @@ export class Egress implements EgressService {
     await this.#traces.stop()
     this.#pusher.close()
     await this.#keeper.close()
+  }
+
+  async #check (): Promise<void> {
+    await this.checkDenied()
+    // Those that an earlier server has started; for each other one it was found out at its start.
+    if (this.#enforced.size > 0) await this.#options.proxy.requireReach()
   }
 
   /** Checks whether the host's addresses have changed; no guest may reach them. */
@@ -141,6 +147,7 @@ export class Egress implements EgressService {
         await this.#options.repository.save(record)
         this.#enforced.set(instanceId, { ...record, spec })
         await this.#pusher.push(instanceId, ENFORCE_MS)
+        await this.#options.proxy.requireReach()
       } catch (error) {
         await this.#remove(instanceId)
         this.#pusher.request()

@@ -1,7 +1,6 @@
 // Installs the services, or upgrades them in place: new files first, then a restart. When a step fails, or a signal ends it, everything is undone; when it is killed, the next one does that (journal.ts).
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { parse } from 'yaml'
 import { createUndo } from '../../core/undo.ts'
 import { isThere } from '../../core/fs/is-there.ts'
 import { version } from '../../core/version.ts'
@@ -9,11 +8,12 @@ import { isSameTree } from './copy.ts'
 import { configFiles, systemFiles, unitsOf } from './files.ts'
 import { removeAsides, removeJournal, writeJournal, type Journal } from './journal.ts'
 import { freshOf, makeFolders, missingFolders, placeFile, removeFolders, setAside } from './place.ts'
-import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
+import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, SERVER_CONFIG, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { stageProgram } from './stage.ts'
 import { SERVICES, type System } from './system.ts'
 import { digestOf, settleCutOff, takeBack } from './take-back.ts'
+import { writtenSetting } from './written-setting.ts'
 
 export interface InstallOptions {
   /** folder that stands for `/` */
@@ -113,7 +113,7 @@ async function missingData (root: string): Promise<string[]> {
 
 /** Before the first change: from then on a new server may come up at any time, by a boot of the host as well. */
 async function newestCopyBefore (root: string, system: System | undefined, before: InstallRecord | undefined): Promise<number | undefined> {
-  if (system === undefined || before === undefined || !await isThere(join(root, CONFIG_FOLDER, 'berth.yaml'))) return undefined
+  if (system === undefined || before === undefined || !await isThere(join(root, SERVER_CONFIG))) return undefined
   return (await system.copies()).at(-1) ?? 0
 }
 
@@ -210,19 +210,14 @@ async function forget (root: string, { folders }: Journal): Promise<void> {
 
 /** The server and systemd must not both manage the proxy, and an operator's file is not ours to change. */
 async function checkServerConfig (root: string): Promise<void> {
-  const path = `${CONFIG_FOLDER}/berth.yaml`
-  if (!await isThere(join(root, path))) return
-  const manage = ['plugins', 'egress', 'config', 'proxy', 'manage'].reduce(member, parse(await readFile(join(root, path), 'utf8')) as unknown)
+  if (!await isThere(join(root, SERVER_CONFIG))) return
+  const manage = await writtenSetting(root, 'plugins', 'egress', 'config', 'proxy', 'manage')
   if (manage === false) return
-  throw new Error(`${path} is there already and lets ${SERVER} look after the egress proxy itself; as a service, systemd does that. Put into it:
+  throw new Error(`${SERVER_CONFIG} is there already and lets ${SERVER} look after the egress proxy itself; as a service, systemd does that. Put into it:
 plugins:
   egress:
     config:
       proxy:
         manage: false
         controlSocket: /run/berth-egress/control.sock`)
-}
-
-function member (value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }

@@ -8,6 +8,7 @@ export const UNIT_FOLDER = '/usr/lib/systemd/system'
 export const SYSUSERS = '/usr/lib/sysusers.d/berth.conf'
 export const TMPFILES = '/usr/lib/tmpfiles.d/berth.conf'
 export const CONFIG_FOLDER = '/etc/berth'
+export const SERVER_CONFIG = `${CONFIG_FOLDER}/berth.yaml`
 /** inside the program's folder: the record of what is outside it */
 export const RECORD = 'installed.json'
 

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { isThere } from '../../core/fs/is-there.ts'
 import { removeJournal } from './journal.ts'
 import { removeEmpty, removeFolders } from './place.ts'
-import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
+import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, SERVER_CONFIG, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { unitsOf } from './files.ts'
 import { SERVICES, type System } from './system.ts'
 import { settleCutOff } from './take-back.ts'
 import { vmsOf } from './vms.ts'
+import { writtenSetting } from './written-setting.ts'
 
 type Placed = Omit<InstallRecord, 'version'>
 
@@ -25,6 +26,7 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
   const record = await readRecord(root) ?? (cutOff === undefined ? undefined : { files: [], configs: [], folders: cutOff.folders })
   if (record === undefined) throw new Error(`${join(root, PROGRAM)} holds no installation of Berth`)
   if (system !== undefined) await stop(system, record, { root, purge, say })
+  const chosen = await chosenDataFolder(root)
   for (const path of record.files) await rm(join(root, path), { force: true })
   if (purge) await removeKept(root, record, system)
   await rm(join(root, PROGRAM), { recursive: true, force: true })
@@ -33,6 +35,7 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
   await system?.systemctl('daemon-reload')
   say('Berth is removed')
   for (const path of [CONFIG_FOLDER, ...DATA_FOLDERS]) if (await isThere(join(root, path))) say(`  ${path} stays${purge ? ': it holds files that are not from here' : ''}`)
+  if (chosen !== undefined && await isThere(join(root, chosen))) say(`  ${chosen} stays: it is the data folder that ${SERVER_CONFIG} names, and not one of the installation's own`)
   if (system !== undefined && !purge) say(`  the user ${USER} stays: its files do`)
 }
 
@@ -67,4 +70,11 @@ async function removeKept (root: string, { configs }: Placed, system: System | u
   if (system === undefined) return
   for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) await rm(join(root, folder), { recursive: true, force: true })
   await system.removeUser(USER)
+}
+
+/** The data folder, where an operator has chosen one: it may be anything, so nothing here removes it. */
+async function chosenDataFolder (root: string): Promise<string | undefined> {
+  // A file that is no YAML names none, and must not keep anybody from removing Berth.
+  const dataDir = await writtenSetting(root, 'server', 'dataDir').catch(() => undefined)
+  return typeof dataDir !== 'string' || DATA_FOLDERS.some(folder => join(folder, '/') === join(dataDir, '/')) ? undefined : dataDir
 }

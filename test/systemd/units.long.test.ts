@@ -1,13 +1,14 @@
 import t from 'tap'
 import { execFile } from 'node:child_process'
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { packageRoot } from '../../core/package-root.ts'
 import { manifest as networking } from '../../plugins/networking/manifest.ts'
+import { resolveSettings } from '../../plugins/networking/settings.ts'
 import { checkConfig } from '../../proxy/config/load.ts'
 
 const SETUP = fileURLToPath(new URL('../../setup/service/main.js', import.meta.url))
@@ -120,8 +121,13 @@ t.test('systemd-analyze verify finds nothing wrong with any unit, among all unit
   t.same(outcome.output.split('\n').filter(line => line.includes('berth')), [])
   t.equal(outcome.code, 0, outcome.output)
 
-  await t.test('uninstall-service --purge leaves the units of others, and nothing of its own', async (t) => {
-    t.match(await setup('uninstall', '--root', root, '--purge'), { code: 0 })
+  await t.test('uninstall-service --purge leaves the units of others, and nothing of its own; data that is elsewhere stays, and is named', async (t) => {
+    await mkdir(join(root, 'srv/berth'), { recursive: true })
+    const config = join(root, 'etc/berth/berth.yaml')
+    await writeFile(config, `${await readFile(config, 'utf8')}server:\n  dataDir: /srv/berth\n`)
+    t.match(await setup('uninstall', '--root', root, '--purge'), { code: 0, output: /^ {2}\/srv\/berth stays/m })
+    t.ok((await stat(join(root, 'srv/berth'))).isDirectory())
+    await rm(join(root, 'srv'), { recursive: true })
     t.same(contents(root).map(line => line.split(' ')[0]), before.map(line => line.split(' ')[0]))
   })
 })
@@ -147,17 +153,19 @@ t.test('sockets, the proxy\'s configuration and the network agree on names, fami
     return entry
   })))
   t.same([...sockets.keys()].sort(), [listen.control, listen.dns, `${listen.dns}-udp`, listen.http, listen.https].sort())
-  const defaults = Value.Default(networking.config, {})
-  if (!Value.Check(networking.config, defaults)) throw new Error('the defaults of the network are no configuration')
-  const { cidr, proxy: { httpPort, httpsPort, dnsPort } } = defaults
+  const { plugins: written } = parse(await readFile(join(packageRoot, 'systemd/etc/berth.yaml'), 'utf8'))
+  const network = Value.Default(networking.config, structuredClone(written.networking?.config ?? {}))
+  if (!Value.Check(networking.config, network)) throw new Error('the settings of the network are no configuration')
+  const { cidr, proxy: { httpPort, httpsPort, dnsPort } } = network
+  const namespace = (await unit('berth-egress.service')).get('NetworkNamespacePath')?.[0]
+  for (const dataDir of ['/var/lib/berth', '/srv/berth']) t.equal(resolveSettings(network, { dataDir, hostId: 'a' }).namespacePath, namespace, `guests of ${dataDir} are where the proxy is`)
   for (const [name, port, kind] of [[listen.http, httpPort, 'ListenStream'], [listen.https, httpsPort, 'ListenStream'], [listen.dns, dnsPort, 'ListenStream'], [`${listen.dns}-udp`, dnsPort, 'ListenDatagram']] as const) {
     const values = sockets.get(name ?? '')
     t.same(values?.get(kind), [`10.100.0.1:${port}`], `${name}`)
     t.equal(values?.get('FreeBind')?.[0], 'yes')
-    t.equal(values?.get('NetworkNamespacePath')?.[0], (await unit('berth-egress.service')).get('NetworkNamespacePath')?.[0])
+    t.equal(values?.get('NetworkNamespacePath')?.[0], namespace)
   }
   t.match(cidr, /^10\.100\.0\.0\//)
-  const { controlSocket } = parse(await readFile(join(packageRoot, 'systemd/etc/berth.yaml'), 'utf8')).plugins.egress.config.proxy
-  t.same(sockets.get('fd:control')?.get('ListenStream'), [controlSocket])
+  t.same(sockets.get('fd:control')?.get('ListenStream'), [written.egress.config.proxy.controlSocket])
   t.equal(sockets.get('fd:control')?.get('SocketMode')?.[0], '0600')
 })

@@ -72,6 +72,9 @@ export class ManagedProxy implements ProxyProcess {
     return (await this.#findAny()).length > 0
   }
 
+  /** It was told the guests' place as it was started. */
+  async requireReach (): Promise<void> {}
+
   async stop (): Promise<void> {
     await Promise.all((await this.#findAny()).map(async ({ identity }) => { await endGently(identity, { withinMs: STOP_MS }) }))
   }

@@ -7,14 +7,8 @@ export interface ProxyProcess {
   isFit (): Promise<boolean>
   /** Whether a proxy of an earlier server runs, or one that is not this server's task. */
   isThere (): Promise<boolean>
+  /** @throws egress_unavailable when nobody listens where guests' connections to the proxy go. A proxy that has taken a policy does. */
+  requireReach (): Promise<void>
   /** Ends it, where that is this server's task. */
   stop (): Promise<void>
-}
-
-/** A proxy that systemd runs: this server can only try again. */
-export const externalProxy: ProxyProcess = {
-  ensure: async () => {},
-  isFit: async () => true,
-  isThere: async () => true,
-  stop: async () => {}
 }

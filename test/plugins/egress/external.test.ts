@@ -3,12 +3,15 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import t from 'tap'
 import { ControlClient } from '../../../plugins/egress/control/client.ts'
 import { PROGRAM } from '../../../plugins/egress/process/plan.ts'
-import { externalProxy } from '../../../plugins/egress/process/proxy-process.ts'
+import { ExternalProxy } from '../../../plugins/egress/process/external-proxy.ts'
 import { skipReason } from '../networking/world.ts'
-import { setStage, specOf, until } from './stage.ts'
+import { setStage, specOf, until, type EgressStage } from './stage.ts'
+
+const externalOf = ({ network, world }: EgressStage): ExternalProxy => new ExternalProxy({ network, commands: world.commands, log: pino({ level: 'silent' }) })
 
 t.test('it is told its policies whenever it comes back, and outlives the server', { skip: skipReason() }, async (t) => {
   const stage = await setStage(t)
@@ -20,7 +23,7 @@ t.test('it is told its policies whenever it comes back, and outlives the server'
   await writeFile(config, JSON.stringify({ listen: { http: '10.100.0.1:18080', https: '10.100.0.1:18443', control: socket }, ca: { directory: join(folder, 'ca') }, audit: { file: join(folder, 'requests.jsonl') } }))
   const start = (): ChildProcess => spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', `--net=/run/netns/${stage.world.namespace}`, process.execPath, PROGRAM, '--config', config], { stdio: 'ignore' })
   const client = new ControlClient(socket)
-  const server = await stage.server({ client, proxy: () => externalProxy })
+  const server = await stage.server({ client, proxy: () => externalOf(stage) })
   await t.rejects(server.egress.enforce('a', '10.100.0.2', specOf(server)), { code: 'egress_unavailable', message: /control\.sock|ENOENT/ })
   let proxy = start()
   t.teardown(() => { proxy.kill('SIGKILL') })
@@ -36,7 +39,25 @@ t.test('it is told its policies whenever it comes back, and outlives the server'
   await server.stop()
   t.equal(proxy.exitCode, null)
   t.equal((await client.state()).vms, 1)
-  const next = await stage.server({ client, proxy: () => externalProxy })
+  const next = await stage.server({ client, proxy: () => externalOf(stage) })
   await until(async () => (await client.state()).vms === 0)
   await next.stop()
+})
+
+t.test('one that listens where no guest is keeps a VM from its start, and says which namespace it must be in', { skip: skipReason() }, async (t) => {
+  const stage = await setStage(t)
+  const { namespace } = await stage.network.proxyPlace()
+  const folder = join(stage.world.folder, 'elsewhere')
+  await mkdir(folder)
+  const config = join(folder, 'egress.json')
+  const socket = join(folder, 'control.sock')
+  await writeFile(config, JSON.stringify({ listen: { http: '127.0.0.1:0', https: '127.0.0.1:0', control: socket }, ca: { directory: join(folder, 'ca') }, audit: { file: join(folder, 'requests.jsonl') } }))
+  const proxy = spawn('setpriv', ['--pdeathsig', 'KILL', process.execPath, PROGRAM, '--config', config], { stdio: 'ignore' })
+  t.teardown(() => { proxy.kill('SIGKILL') })
+  const client = new ControlClient(socket)
+  const server = await stage.server({ client, proxy: () => externalOf(stage) })
+  await until(async () => (await client.state()).vms === 0)
+  await t.rejects(server.egress.enforce('a', '10.100.0.2', specOf(server)), { code: 'egress_unavailable', message: new RegExp(`nobody listens at 10\\.100\\.0\\.1:18080, 10\\.100\\.0\\.1:18443 in ${namespace}.*plugins\\.networking\\.config\\.namespace`) })
+  t.equal(server.egress.size, 0)
+  await until(async () => (await client.state()).vms === 0)
 })

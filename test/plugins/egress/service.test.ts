@@ -126,6 +126,7 @@ t.test('a VM is lifted also while the proxy is down, and no later proxy knows it
         if (isBroken) throw new Error('broken on purpose')
         await real.ensure(signal)
       },
+      requireReach: async () => { await real.requireReach() },
       isFit: async () => await real.isFit(),
       isThere: async () => await real.isThere(),
       stop: async () => { await real.stop() }
