@@ -10,10 +10,11 @@ import { ControlRefused, type ControlClient } from './control/client.ts'
 import { Keeper } from './control/keeper.ts'
 import { EgressUnavailable } from './errors.ts'
 import { composeVm, type Enforced } from './policy/compose.ts'
+import type { EgressConfig } from './manifest.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import { Pusher, type PusherOptions } from './policy/pusher.ts'
 import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
-import { tryPolicy, type TrialPlace } from './policy/try.ts'
+import { tryPolicy } from './policy/try.ts'
 import type { ProxyProcess } from './process/proxy-process.ts'
 import type { EgressRepository, VmRecord } from './repository.ts'
 import { RequestTraces } from './traces.ts'
@@ -25,7 +26,7 @@ export interface EgressOptions {
   readonly client: ControlClient
   readonly authority: AuthorityMaker
   readonly network: Pick<NetworkService, 'mediate' | 'proxyPlace'>
-  readonly config: TrialPlace['config'] & { readonly passTraceparent: boolean }
+  readonly config: Pick<EgressConfig, 'ports' | 'deny' | 'passTraceparent'>
   readonly tracing: Tracing
   readonly log: Logger
   readonly onPush?: PusherOptions['onPush']
@@ -115,8 +116,9 @@ export class Egress implements EgressService {
   }
 
   async tryPolicy (trial: EgressTrial): Promise<EgressVerdict> {
-    const { secrets, config } = this.#options
-    return tryPolicy(trial, { secrets, config, denied: await this.#deniedNow() })
+    const { secrets, config: { ports }, proxy, client } = this.#options
+    const ranges = proxy.ranges ?? await this.#ask(async () => await client.ranges())
+    return tryPolicy(trial, { secrets, ports, ranges, denied: await this.#deniedNow() })
   }
 
   guestEnvironment (spec: EgressSpec, env: Variables): Variables {
@@ -258,14 +260,15 @@ export class Egress implements EgressService {
   }
 
   async #deniedNow (): Promise<readonly string[]> {
+    const { config: { deny }, network, log } = this.#options
     // Without VMs nobody is allowed anything, and the network should not be made for this.
-    if (this.#enforced.size === 0) return this.#denied ?? []
+    if (this.#enforced.size === 0) return this.#denied ?? deny
     try {
-      this.#denied = (await this.#options.network.proxyPlace()).denied
+      this.#denied = [...new Set([...deny, ...(await network.proxyPlace()).denied])]
     } catch (error) {
       // The proxy must learn that a VM has ended in any case.
       if (this.#denied === undefined) throw error
-      this.#options.log.warn({ err: error }, 'the host\'s addresses are not known anew; those of before stay denied')
+      log.warn({ err: error }, 'the host\'s addresses are not known anew; those of before stay denied')
     }
     return this.#denied
   }

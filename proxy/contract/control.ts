@@ -6,6 +6,7 @@
 // PATCH /policy           body PolicyChange → the same; 409 also when another revision than its `base` is enforced: the server must then PUT the whole revision. A proxy
 //                         that does not know PATCH yet answers 404, and a server that does not know it yet always sends the whole revision.
 //   GET  /policy            → 200 {"revision": n | null, "vms": count}; never a value
+//   GET  /ranges            → 200 OwnRanges; 404 of an older proxy
 //   GET  /audit?vm=ID&after=SEQ&limit=N  → 200 {"entries": AuditEntry[], "next": SEQ}
 // GET  /traces          → 200 {"entries": TracedEntry[]}: the requests that ended since the last GET /traces, as far as there was room for them
 //   GET  /ca                → 200 the CA certificate as PEM
@@ -70,6 +71,14 @@ export interface InjectRule {
   readonly value: string
   /** what the guest has in place of the value; it also replaces the value in what an origin sends back */
   readonly mock: string
+}
+
+/** What the proxy's own configuration says of addresses, beside what revisions deny. */
+export interface OwnRanges {
+  /** private ranges that guests may reach */
+  readonly allowPrivate: readonly string[]
+  /** ranges that no guest may reach */
+  readonly deny: readonly string[]
 }
 
 /** Where in a revision a fault is: a field of it, and which entry when it is a list. */

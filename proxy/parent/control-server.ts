@@ -1,7 +1,7 @@
 // The control socket: policy revisions come in, whole or as differences, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { parseChange, parseRevision } from './parse-revision.ts'
-import type { ControlRefusal, PolicyChange, PolicyRevision, TracedEntry } from '../contract/control.ts'
+import type { ControlRefusal, OwnRanges, PolicyChange, PolicyRevision, TracedEntry } from '../contract/control.ts'
 import type { Roster } from '../workers/roster.ts'
 import { OtherBase, StaleRevision } from '../workers/policy-book.ts'
 import { PolicyFault } from '../workers/policy-fault.ts'
@@ -16,6 +16,7 @@ export interface ControlOptions {
   /** the newest revision that is in force in every worker; `null` before the first */
   readonly inForce: () => number | null
   readonly certificatePem: string
+  readonly ranges: OwnRanges
   readonly readAudit: (query: AuditQuery) => Promise<AuditPage>
   /** takes out the requests that are to become traces, so that each is returned once */
   readonly takeTraced: () => readonly TracedEntry[]
@@ -49,6 +50,7 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
     case 'PUT /policy': return await takePolicy(request, options, async body => { await options.enforce(parseRevision(body)) })
     case 'PATCH /policy': return await takePolicy(request, options, async body => { await options.change(parseChange(body)) })
     case 'GET /policy': return { status: 200, body: { revision: options.inForce(), vms: options.roster.size } }
+    case 'GET /ranges': return { status: 200, body: options.ranges }
     case 'GET /audit': return await getAudit(url.searchParams, options)
     case 'GET /traces': return { status: 200, body: { entries: options.takeTraced() } }
     case 'GET /ca': return { status: 200, body: options.certificatePem }

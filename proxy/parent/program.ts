@@ -58,6 +58,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   const control = createControl({
     roster,
     certificatePem,
+    ranges: { allowPrivate: config.allowPrivate, deny: config.deny },
     metrics: createMetrics({ counters, roster, pool, store, traced }),
     inForce: () => pool.inForce,
     enforce: async revision => {

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
-import type { AuditEntry, ControlRefusal, PolicyChange, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
+import type { AuditEntry, ControlRefusal, OwnRanges, PolicyChange, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
 
 /** An answer other than 200. */
 export class ControlRefused extends Error {
@@ -25,6 +25,7 @@ export class ControlRefused extends Error {
 
 const NO_REASON = 'it gave no reason'
 const State = Type.Object({ revision: Type.Union([Type.Integer(), Type.Null()]), vms: Type.Integer() })
+const Ranges = Type.Object({ allowPrivate: Type.Array(Type.String()), deny: Type.Array(Type.String()) })
 const Acknowledged = Type.Object({ revision: Type.Integer() })
 const Refused = Type.Object({
   message: Type.String(),
@@ -82,6 +83,11 @@ export class ControlClient {
 
   async state (): Promise<{ readonly revision: number | null, readonly vms: number }> {
     return checked(State, await this.#json('GET', '/policy', undefined, STATE_TIMEOUT_MS))
+  }
+
+  /** What its own configuration allows and denies. A proxy that is older than this server refuses the question. */
+  async ranges (): Promise<OwnRanges> {
+    return checked(Ranges, await this.#json('GET', '/ranges', undefined, STATE_TIMEOUT_MS))
   }
 
   /** Resolves once the revision is enforced. */

@@ -2,6 +2,7 @@
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { REASONS, type ReasonCode } from '../../../proxy/contract/reasons.ts'
+import type { OwnRanges } from '../../../proxy/contract/control.ts'
 import { parseAuthority, type CanonicalHost } from '../../../proxy/contract/canonical-host.ts'
 import { compileRules, mostPrecise } from '../../../proxy/contract/precise-rules.ts'
 import { createVet, isMetadataName } from '../../../proxy/contract/vet.ts'
@@ -12,7 +13,9 @@ import { composeVm } from './compose.ts'
 
 export interface TrialPlace {
   readonly secrets: Secrets
-  readonly config: Pick<EgressConfig, 'ports' | 'allowPrivate' | 'deny'>
+  readonly ports: EgressConfig['ports']
+  /** of the proxy's own configuration */
+  readonly ranges: OwnRanges
   /** further ranges where no guest may send */
   readonly denied: readonly string[]
 }
@@ -20,17 +23,17 @@ export interface TrialPlace {
 interface Target { readonly host: CanonicalHost, readonly protocol: 'http' | 'https', readonly port: number }
 
 /** @throws InvalidRequest naming the field */
-export function tryPolicy ({ mode, credentials, url }: EgressTrial, { secrets, config, denied }: TrialPlace): EgressVerdict {
+export function tryPolicy ({ mode, credentials, url }: EgressTrial, { secrets, ports, ranges, denied }: TrialPlace): EgressVerdict {
   checkCredentials(credentials)
   const { host, protocol, port } = targetOf(url)
   const about = { host: host.name, port, protocol, needs_address: host.family === 0 }
   const refused = (reason: string, message: string): EgressVerdict => ({ ...about, decision: 'refuse', reason, message, injected: [], headers: [] })
-  if (!config.ports[protocol].includes(port)) {
+  if (!ports[protocol].includes(port)) {
     return mode === 'all'
-      ? refused('port_not_mediated', `Guests reach only the ports ${config.ports[protocol].join(', ')} by ${protocol}.`)
+      ? refused('port_not_mediated', `Guests reach only the ports ${ports[protocol].join(', ')} by ${protocol}.`)
       : { ...about, decision: 'direct', injected: [], headers: [] }
   }
-  const fault = faultOf(host, config, denied)
+  const fault = faultOf(host, ranges, denied)
   if (fault !== undefined) return refused(fault, REASONS[fault].message)
   if (protocol === 'http') return { ...about, decision: 'allow', injected: [], headers: [] }
   const { rules } = composeVm({ instanceId: '', address: '', epoch: '', spec: { mode, credentials, sealed: {} } }, secrets, () => {})
@@ -46,7 +49,7 @@ function targetOf (text: string): Target {
   return { host, protocol, port: host.port ?? (protocol === 'http' ? 80 : 443) }
 }
 
-function faultOf (host: CanonicalHost, { allowPrivate, deny }: TrialPlace['config'], denied: readonly string[]): ReasonCode | undefined {
+function faultOf (host: CanonicalHost, { allowPrivate, deny }: OwnRanges, denied: readonly string[]): ReasonCode | undefined {
   if (host.family === 0) return isMetadataName(host.name) ? 'metadata_refused' : undefined
   return createVet({ allow: allowPrivate, deny: [...deny, ...denied] }, () => false)(host.name)
 }

@@ -15,6 +15,7 @@ const TIMEOUT_MS = 20_000
 const ANYWHERE = ['0.0.0.0', '*', '[::]']
 
 export class ExternalProxy implements ProxyProcess {
+  readonly ranges = undefined
   readonly #options: ExternalProxyOptions
   /** Whether this proxy was seen where guests' connections go. */
   #isSeen = false

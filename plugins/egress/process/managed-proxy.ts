@@ -3,6 +3,7 @@ import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contra
 import { endGently } from '../../../core/process/end.ts'
 import { isAlive } from '../../../core/process/identity.ts'
 import { TrackedProcess, type ProcessRegister } from '../../../core/process/register.ts'
+import type { OwnRanges } from '../../../proxy/contract/control.ts'
 import type { NetworkService } from '../../networking/contract.ts'
 import { EgressUnavailable } from '../errors.ts'
 import type { ControlClient } from '../control/client.ts'
@@ -39,6 +40,10 @@ export class ManagedProxy implements ProxyProcess {
   constructor (options: ManagedProxyOptions) {
     this.#options = options
     this.#track = new TrackedProcess({ processes: options.processes, plugin: manifest.id, name: 'egress proxy', identity: () => this.#identity })
+  }
+
+  get ranges (): OwnRanges {
+    return { allowPrivate: this.#options.config.allowPrivate, deny: [] }
   }
 
   async ensure (signal: AbortSignal): Promise<void> {

@@ -50,8 +50,7 @@ function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean
     ca: { directory: 'ca' },
     roots: hasRoots ? ['../roots.pem'] : [],
     allowPrivate: config.allowPrivate,
-    // The host's own addresses change, so they are sent with the policies.
-    deny: config.deny,
+    // What is denied is sent with the policies, to a proxy of systemd's as well; the host's own addresses change besides.
     // The namespace has no IPv6.
     resolver: { servers: place.nameServers.map((server) => server.replace('#', ':')), ipv6: false },
     limits: { ...config.limits, drainMs: DRAIN_MS },

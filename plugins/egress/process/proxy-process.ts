@@ -1,6 +1,10 @@
 // The interface to the proxy's process, for one that this server starts and for one that systemd starts.
 
+import type { OwnRanges } from '../../../proxy/contract/control.ts'
+
 export interface ProxyProcess {
+  /** What its own configuration says of addresses, where this server has written it; `undefined`: the proxy alone knows. */
+  readonly ranges: OwnRanges | undefined
   /** Resolves when the proxy runs as it should, after starting or replacing it where that is this server's task. @throws Error that says why it does not */
   ensure (signal: AbortSignal): Promise<void>
   /** Whether the running proxy is still as it should be. */

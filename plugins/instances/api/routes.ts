@@ -204,11 +204,11 @@ function egressRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     }, async (request) => await instances.egressLog(request.params.id, request.query))
 
     app.post('/egress/try', {
-      config: READ,
+      config: { ...READ, passesErrors: true },
       schema: {
         tags: ['instances'],
         operationId: 'tryEgress',
-        description: 'What a policy would do with a request of a guest, before any instance has it. Nothing is changed and nobody is asked',
+        description: 'What a policy would do with a request of a guest, before any instance has it. Nothing is changed; a proxy that systemd runs is asked what its own configuration allows and denies',
         body: EgressTrial,
         response: { 200: EgressVerdict }
       }

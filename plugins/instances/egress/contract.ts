@@ -68,7 +68,7 @@ export interface EgressVerdict {
 export interface EgressService {
   /** Judges a request. @throws invalid_request naming the field's path, never a value */
   prepare (request: EgressRequest): EgressSpec
-  /** What a policy would do with a request. Nothing is changed. @throws invalid_request naming the field's path */
+  /** What a policy would do with a request. Nothing is changed. @throws invalid_request naming the field's path; egress_unavailable when only the proxy knows its configuration, and it does not answer */
   tryPolicy (trial: EgressTrial): Promise<EgressVerdict>
   /** The variables that the guest sees in place of those of the request: `mock-<NAME>` for each credential, and no variable that a credential takes its value from. */
   guestEnvironment (spec: EgressSpec, env: Readonly<Record<string, string>>): Readonly<Record<string, string>>

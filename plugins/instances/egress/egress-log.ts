@@ -19,7 +19,7 @@ export async function egressLogOf (context: BaseContext, { id, record }: LiveIns
   return { mode, credentials: Object.keys(credentials), entries: entries.map(entryOf), next }
 }
 
-/** @throws plugin_disabled, or invalid_request naming the field */
+/** @throws plugin_disabled, invalid_request naming the field, or egress_unavailable */
 export async function tryEgress ({ egress }: BaseContext, { url, mode = 'all', credentials = {} }: EgressTrial): Promise<EgressVerdict> {
   if (egress === undefined) throw PluginDisabled('egress', 'credentials')
   return await egress.tryPolicy({ url, mode, credentials })

@@ -16,6 +16,7 @@ function attempts (ensure: () => Promise<void>): Attempts {
   let noted: () => void = () => {}
   return {
     proxy: {
+      ranges: undefined,
       isFit: async () => true,
       isThere: async () => true,
       requireReach: async () => {},

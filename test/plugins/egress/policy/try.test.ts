@@ -8,7 +8,7 @@ const CREDENTIALS: EgressTrial['credentials'] = {
   OPENAI: { source: { env: 'KEY' }, inject: [{ hosts: ['*.example.com'], as: { header: 'Authorization', format: 'Bearer ${value}' } }] },
   EXACT: { source: { env: 'OTHER' }, inject: [{ hosts: ['api.example.com'], as: { header: 'authorization', format: '${value}' } }, { as: { header: 'X-Everywhere', format: '${value}' } }] }
 }
-const place = { secrets: createSecrets(Buffer.alloc(32, 3)), config: { ports: { http: [80], https: [443, 8443] }, allowPrivate: ['10.1.0.0/16'], deny: ['198.18.0.0/15'] }, denied: ['203.0.113.7'] }
+const place = { secrets: createSecrets(Buffer.alloc(32, 3)), ports: { http: [80], https: [443, 8443] }, ranges: { allowPrivate: ['10.1.0.0/16'], deny: ['198.18.0.0/15'] }, denied: ['203.0.113.7'] }
 const verdict = (url: string, mode: EgressTrial['mode'] = 'all', credentials = CREDENTIALS): EgressVerdict => tryPolicy({ url, mode, credentials }, place)
 
 t.test('credentials go to the hosts of their rules, the most precise one alone, and over TLS only', (t) => {
