@@ -75,7 +75,7 @@ function pluginProblems (id: string, value: unknown): string[] {
     ...shape,
     ...typeof manifest['id'] === 'string' && manifest['id'] !== id ? [`its id is "${manifest['id']}", but it is named "${id}"`] : [],
     ...manifest['migrations'] === undefined || manifest['migrations'] instanceof URL ? [] : ['manifest.migrations is not a URL'],
-    ...value['create'] === undefined || typeof value['create'] === 'function' ? [] : ['create is not a function'],
+    ...['create', 'check'].filter(name => value[name] !== undefined && typeof value[name] !== 'function').map(name => `${name} is not a function`),
     ...misplaced
   ]
 }

@@ -85,6 +85,14 @@ type FillingOf<M extends PluginManifest> = [SlotOf<M>] extends [never]
 /** What `create` returns: everything that the manifest promises, and the lifecycle. Other objects that it made stay private. */
 export type CreatedBy<M extends PluginManifest> = Life & ServicesOf<M> & FillingOf<M>
 
+/** What a plugin says of its configuration when nothing is to be started. */
+export interface ConfigReport {
+  /** one whole sentence each, which names the key or the file */
+  readonly problems: readonly string[]
+  /** further files that belong to it, were read and are right */
+  readonly files: readonly string[]
+}
+
 /** A plugin, typed by its own manifest. */
 export interface PluginOf<M extends PluginManifest> {
   readonly manifest: M
@@ -93,6 +101,12 @@ export interface PluginOf<M extends PluginManifest> {
    * It may throw `SkipPlugin` as well.
    */
   create? (deps: DepsOf<M>, config: Static<M['config']>): CreatedBy<M> | Promise<CreatedBy<M>>
+  /**
+   * Says what is wrong with a configuration that the schema allows: keys that exclude each other, files that belong to it. Only `berth check-config` asks, so `start` has to refuse as well what the plugin
+   * cannot run with. It must not change anything.
+   * @param folder the one of the configuration's file
+   */
+  check? (config: Static<M['config']>, folder: string): Promise<ConfigReport>
 }
 
 /** The result of `create`, whatever the manifest. */
@@ -107,6 +121,7 @@ export interface Created extends Life {
 export interface Plugin {
   readonly manifest: PluginManifest
   create? (deps: AllDeps, config: Record<string, unknown>): Created | Promise<Created>
+  check? (config: Record<string, unknown>, folder: string): Promise<ConfigReport>
 }
 
 /** Thrown by `create` or `start` when this host cannot run the plugin; it is then `skipped`, with this reason. */

@@ -7,6 +7,8 @@ import { EgressUnavailable } from './errors.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
 const Path = { pattern: '^/', rule: 'must be an absolute path' } as const
+/** One that systemd runs has them in a file of its own, and says nothing of these. */
+const MANAGED = '; only of a proxy that this server manages'
 const Ranges = (description: string) => Type.Array(Type.String({
   pattern: '^[0-9a-fA-F.:]+(/[0-9]{1,3})?$',
   rule: 'must be an address or a network such as 192.168.0.0/16'
@@ -29,17 +31,17 @@ export const EgressConfig = Type.Object({
     http: MediatedPorts(HTTP_PORT, 'TCP ports where guests speak HTTP through the proxy; 80 is one of them'),
     https: MediatedPorts(HTTPS_PORT, 'TCP ports where they speak HTTPS through it; 443 is one of them. Each is known to the proxy as the port that the guest meant')
   }, closed),
-  roots: Type.Array(Type.String(Path), { default: [], description: 'PEM files of further authorities whose certificates origins may have' }),
-  allowPrivate: Ranges('Private networks that guests may reach through the proxy'),
+  roots: Type.Array(Type.String(Path), { default: [], description: `PEM files of further authorities whose certificates origins may have${MANAGED}` }),
+  allowPrivate: Ranges(`Private networks that guests may reach through the proxy${MANAGED}`),
   deny: Ranges('Networks that no guest may reach through the proxy; the host\'s own addresses, the guests\' network and plugins.networking.config.deniedNetworks are denied in any case'),
   passTraceparent: Type.Boolean({ default: false, description: 'While traces are taken (plugin tracing): whether a guest\'s own traceparent and tracestate go on to origins. The trace goes on with them in any case' }),
   limits: Type.Object({
-    connections: Type.Integer({ default: 1024, minimum: 1, maximum: 1_000_000, description: 'Most open connections of one VM to the proxy' }),
-    requests: Type.Integer({ default: 256, minimum: 1, maximum: 1_000_000, description: 'Most requests of one VM that are under way at the same time' })
+    connections: Type.Integer({ default: 1024, minimum: 1, maximum: 1_000_000, description: `Most open connections of one VM to the proxy${MANAGED}` }),
+    requests: Type.Integer({ default: 256, minimum: 1, maximum: 1_000_000, description: `Most requests of one VM that are under way at the same time${MANAGED}` })
   }, closed),
   audit: Type.Object({
-    maxFileSize: Size('16MB', 'Most that the log of requests keeps of one VM'),
-    files: Type.Integer({ default: 8, minimum: 2, maximum: 1000, description: 'So many times that it keeps of all VMs together' })
+    maxFileSize: Size('16MB', `Most that the log of requests keeps of one VM${MANAGED}`),
+    files: Type.Integer({ default: 8, minimum: 2, maximum: 1000, description: `So many times that it keeps of all VMs together${MANAGED}` })
   }, closed)
 }, { additionalProperties: false })
 

@@ -1,5 +1,5 @@
 // The commands besides `serve`, run in this process.
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
@@ -62,6 +62,31 @@ t.test('check-config names the file and the order, or every problem', async (t) 
   t.equal(failure.code, 1)
   t.match(failure.error, /berth\.yaml:2: log\.level must be one of[^]*berth\.yaml:4: server\.lisen is not a known key; did you mean "listen"\?/)
   t.match(await berth(['check-config', '--config', '/nonexistent/berth.yaml']), { code: 1, error: /\/nonexistent\/berth\.yaml cannot be read/ })
+})
+
+t.test('check-config asks plugins what their schemas cannot say, and names the further files that are right', async (t) => {
+  const file = await fileWith(t, 'plugins:\n  extra:\n    module: ./extra.mjs\n    config:\n      depth: 3\n')
+  await writeFile(join(file, '../extra.mjs'), `export const plugin = { manifest: { id: 'extra', provides: [], requires: [],
+    config: { type: 'object', additionalProperties: false, properties: { depth: { type: 'integer' } } } },
+    check: async ({ depth }, folder) => ({ problems: depth > 3 ? ['extra: ' + depth + ' is too deep', 'extra: and so on'] : [], files: [folder + '/beside.txt'] }) }`)
+  t.match(await berth(['check-config', '--config', file]), { code: 0, out: `${file}: OK\n${join(file, '../beside.txt')}: OK\n` })
+  await writeFile(file, 'plugins:\n  extra:\n    module: ./extra.mjs\n    config:\n      depth: 4\n')
+  t.match(await berth(['check-config', '--config', file]), { code: 1, out: '', error: /- extra: 4 is too deep\n {2}- extra: and so on/ })
+})
+
+t.test('check-config checks the file of a proxy that systemd runs as well, beside its own', async (t) => {
+  const managed = 'plugins:\n  egress:\n    config:\n      proxy: { manage: false, controlSocket: /run/berth-egress/control.sock }\n'
+  const file = await fileWith(t, managed)
+  t.match(await berth(['check-config', '--config', file]), { code: 0 }, 'there may be none')
+  const proxys = join(file, '../egress.yaml')
+  await cp(join(packageRoot, 'systemd/etc/egress.yaml'), proxys)
+  t.match(await berth(['check-config', '--config', file]), { code: 0, out: `${proxys}: OK` })
+  await writeFile(proxys, `${await readFile(proxys, 'utf8')}allowPrivat: [ 10.0.0.0/8 ]\nlimits: { connections: many }\n`)
+  t.match(await berth(['check-config', '--config', file]), { code: 1, out: '', error: /egress\.yaml: .*allowPrivat\b.*limits\.connections/ })
+  await writeFile(file, `${managed}      allowPrivate: [ 10.0.0.0/8 ]\n`)
+  t.match(await berth(['check-config', '--config', file]), { code: 1, error: /plugins\.egress\.config\.allowPrivate: .*\/etc\/berth\/egress\.yaml[^]*egress\.yaml: .*allowPrivat\b/ }, 'all at once')
+  await writeFile(file, 'plugins: {}\n')
+  t.match(await berth(['check-config', '--config', file]), { code: 0 }, 'a proxy of the server\'s own has no file there')
 })
 
 t.test('--config wins over $BERTH_CONFIG', async (t) => {
