@@ -142,6 +142,14 @@ t.test('systemd-analyze security: the proxy is hardly exposed', async (t) => {
   }
 })
 
+t.test('the server may load no module: the unit that it asks to load vfio-pci is systemd\'s own', async (t) => {
+  const server = await unit('berth.service')
+  t.notMatch(server.get('CapabilityBoundingSet')?.join(' '), /CAP_SYS_MODULE/)
+  t.match(server.get('SystemCallFilter')?.join(' '), /~.*@module/)
+  const found = await Promise.all(SYSTEM_UNITS.map(async folder => await readFile(join(folder, 'modprobe@.service'), 'utf8').catch(() => '')))
+  t.match(found.join(''), /^ExecStart=.*modprobe .*%[iI]$/m)
+})
+
 t.test('sockets, the proxy\'s configuration and the network agree on names, families and ports', async (t) => {
   const { listen } = checkConfig(parse(await readFile(join(packageRoot, 'systemd/etc/egress.yaml'), 'utf8')))
   const names = (await unit('berth-egress.service')).get('Sockets')?.[0]?.split(' ') ?? []

@@ -6,17 +6,26 @@ import { PCI_DEVICES, VFIO_DRIVER } from './pci.ts'
 import type { Sysfs } from './sysfs.ts'
 
 const DRIVERS = 'bus/pci/drivers'
-const MODPROBE_TIMEOUT_MS = 30_000
+const LOAD_TIMEOUT_MS = 30_000
+/** a unit of systemd's own, which ends once the module is loaded */
+const LOADING_UNIT = 'modprobe@vfio_pci.service'
 
 /** Loads vfio-pci unless it is loaded. @throws device_bind_failed */
 export async function loadVfio (sysfs: Sysfs, commands: HostCommands, address: string): Promise<void> {
   if (await isThere(sysfs)) return
   try {
-    await commands.run('modprobe', ['vfio-pci'], { timeoutMs: MODPROBE_TIMEOUT_MS })
+    await commands.run('modprobe', [VFIO_DRIVER], { timeoutMs: LOAD_TIMEOUT_MS })
   } catch (error) {
+    await haveLoaded(commands)
+    if (await isThere(sysfs)) return
     throw BindFailed.from(error, address, `the host's kernel has no driver ${VFIO_DRIVER} loaded, and modprobe failed (${text(error)})`)
   }
   if (!await isThere(sysfs)) throw BindFailed(address, `the host's kernel has no driver ${VFIO_DRIVER}`)
+}
+
+/** A service may load no module itself, and systemd does it for whoever may start units. What counts is whether the driver is there then. */
+async function haveLoaded (commands: HostCommands): Promise<void> {
+  await commands.run('systemctl', ['--no-ask-password', 'start', LOADING_UNIT], { timeoutMs: LOAD_TIMEOUT_MS }).catch(() => {})
 }
 
 async function isThere (sysfs: Sysfs): Promise<boolean> {
