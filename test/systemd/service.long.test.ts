@@ -71,7 +71,23 @@ t.test('on a real systemd', { skip: await skipReason() || skipWithout('egress') 
     t.equal(code, 0, stdout + stderr)
     for (const unit of ['berth.service', 'berth-egress.service', 'berth-network.service', ...SOCKETS]) t.equal(await machine.show(unit, 'ActiveState'), 'active', unit)
     t.match(await get(machine, { port: 8080, path: '/health' }), /ok/)
+    const listening = await machine.run('nsenter', '--net=/run/netns/berth', 'ss', '--listening', '--numeric', '--no-header', '--tcp')
+    for (const port of [18_080, 18_443]) t.match(listening, new RegExp(`^LISTEN +\\d+ +\\d+ +10\\.100\\.0\\.1:${port} `, 'm'), 'the server can see that somebody listens there')
     t.equal((await machine.try('journalctl', '--quiet', '--grep', 'ordering cycle|Found left-over|deprecated')).stdout, '')
+  })
+
+  await t.test('check-config checks both files, and a server that may load no module may have systemd load one', async (t) => {
+    t.match(await machine.run('/usr/bin/berth', 'check-config'), /^\/etc\/berth\/berth\.yaml: OK\n\/etc\/berth\/egress\.yaml: OK$/m)
+    const held = (await machine.run('cat', '/usr/lib/systemd/system/berth.service')).split('\n').filter(line => /^(CapabilityBoundingSet|NoNewPrivileges|Restrict\w+|SystemCall\w+)=/.test(line))
+    t.ok(held.length > 5)
+    // A module that does not exist: a real one would be loaded into the kernel of this host.
+    await machine.write('/run/systemd/system/as-the-server.service', ['[Service]', 'Type=oneshot', ...held, 'ExecStart=systemctl --no-ask-password start modprobe@berth_no_such_module.service', ''].join('\n'))
+    await machine.run('systemctl', 'daemon-reload')
+    const { code, stderr } = await machine.try('systemctl', 'start', 'as-the-server.service')
+    t.equal(code, 0, stderr)
+    t.match(await machine.log('modprobe@berth_no_such_module.service'), /Finished/)
+    await machine.run('rm', '/run/systemd/system/as-the-server.service')
+    await machine.run('systemctl', 'daemon-reload')
   })
 
   await t.test('the proxy has a user of its own, no capability and no way around its rules; its socket is root\'s alone', async (t) => {

@@ -54,7 +54,10 @@ export class ExternalProxy implements ProxyProcess {
   }
 }
 
-/** One that is enough: a namespace with another proxy, or with none, has no such socket, and a proxy may leave one of the two protocols out. */
+/**
+ * Whether anybody takes connections of guests. One port is enough: a namespace without the proxy has none of them, and a proxy may leave one of the two protocols out.
+ * @param sockets what `ss` prints
+ */
 function takesAny ({ gateway, listeners }: ProxyPlace, sockets: string): boolean {
   const open = [...sockets.matchAll(/^\S+\s+\d+\s+\d+\s+(\S+):(\d+)\s/gm)].map(([, address = '', port]) => ({ address: address.replace(/%.*/, ''), port: Number(port) }))
   return open.some(({ address, port }) => (address === gateway || ANYWHERE.includes(address)) && listeners.some((listener) => listener.port === port))

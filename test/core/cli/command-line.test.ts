@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { runCommandLine } from '../../../core/cli/run.ts'
 import type { Environment } from '../../../core/config/environment.ts'
 import { packageRoot } from '../../../core/package-root.ts'
+import { skipWithout } from '../../../setup/structure/deleted.ts'
 import { ADMIN_KEY, bareApp, temporaryFolder } from '../bare-app.ts'
 
 interface Outcome { readonly code: number, readonly out: string, readonly error: string }
@@ -74,7 +75,7 @@ t.test('check-config asks plugins what their schemas cannot say, and names the f
   t.match(await berth(['check-config', '--config', file]), { code: 1, out: '', error: /- extra: 4 is too deep\n {2}- extra: and so on/ })
 })
 
-t.test('check-config checks the file of a proxy that systemd runs as well, beside its own', async (t) => {
+t.test('check-config checks the file of a proxy that systemd runs as well, beside its own', { skip: skipWithout('egress') }, async (t) => {
   const managed = 'plugins:\n  egress:\n    config:\n      proxy: { manage: false, controlSocket: /run/berth-egress/control.sock }\n'
   const file = await fileWith(t, managed)
   t.match(await berth(['check-config', '--config', file]), { code: 0 }, 'there may be none')
