@@ -123,18 +123,24 @@ t.test('with nobody to look after, none is started, and one of before is told th
   t.pass()
 })
 
-t.test('another configuration replaces it, in good order', { skip }, async (t) => {
+t.test('another configuration replaces it, in good order; what is denied goes with the policies, and replaces nothing', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   const spec = specOf(first)
   await first.egress.enforce('a', '10.100.0.2', spec)
   const before = await theProxyOf(stage)
   await first.crash()
-  const second = await stage.server({ adopted: false, config: { deny: ['203.0.113.0/24'] } })
+  const second = await stage.server({ adopted: false, config: { allowPrivate: ['10.9.0.0/16'] } })
   await second.egress.adopt([{ instanceId: 'a', address: '10.100.0.2', spec }])
   await until(async () => !isAlive(before) && (await stage.client.state()).vms === 1)
   t.match(await readFile(stage.paths.log, 'utf8'), /"msg":"stopped"/, 'it was asked to end')
-  t.not((await theProxyOf(stage)).pid, before.pid)
+  const now = await theProxyOf(stage)
+  t.not(now.pid, before.pid)
+  await second.crash()
+  const third = await stage.server({ adopted: false, config: { allowPrivate: ['10.9.0.0/16'], deny: ['203.0.113.0/24'] } })
+  await third.egress.adopt([{ instanceId: 'a', address: '10.100.0.2', spec }])
+  await third.egress.enforce('b', '10.100.0.3', spec)
+  t.equal((await theProxyOf(stage)).pid, now.pid)
 })
 
 t.test('when it cannot start, callers hear its own words, and it is tried again', { skip }, async (t) => {
