@@ -85,9 +85,12 @@ export class Contents {
   async collect (digests: readonly string[]): Promise<void> {
     for (const digest of new Set(digests)) {
       await this.#locked(digest, async () => {
-        if (!await this.#deps.repository.removeContentIfUnused(digest)) return
+        const { repository, folders } = this.#deps
+        if (!await repository.giveUpContent(digest)) return
         this.#cancel(digest)
-        await this.#deps.folders.discard(digest)
+        // The row goes last: only files that a row knows are ever removed.
+        await folders.discard(digest)
+        await repository.removeContent(digest)
       })
     }
   }
@@ -97,11 +100,12 @@ export class Contents {
     const { folders, repository, log } = this.#deps
     const onDisk = await folders.open()
     const named = new Set((await repository.tags()).flatMap((tag) => [tag.digest, tag.nextDigest]))
-    await this.collect((await repository.contents()).map((content) => content.digest).filter((digest) => !named.has(digest)))
-    const rows = await repository.contents()
-    const known = new Set(rows.map((row) => row.digest))
-    for (const digest of onDisk.filter((found) => !known.has(found))) await folders.discard(digest)
-    for (const row of rows) {
+    const known = new Set((await repository.contents()).map(({ digest }) => digest))
+    // They are never removed: with a wrong database.url, all contents look strange.
+    const strangers = onDisk.filter((digest) => !known.has(digest))
+    if (strangers.length > 0) log.warn({ digests: strangers }, 'these are no images that this server knows; they are left alone')
+    await this.collect([...known].filter((digest) => !named.has(digest)))
+    for (const row of await repository.contents()) {
       if (row.status === 'failed') continue
       if (row.status === 'ready') {
         if (await folders.read(row.digest) !== undefined) continue

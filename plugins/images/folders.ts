@@ -41,7 +41,7 @@ export interface StoredContent {
 }
 
 export interface Folders {
-  /** Makes the folder, removes what a crash left, and returns the digests with complete contents. */
+  /** Makes the folder, removes work that a crash left, and returns the digests of the contents that are there. */
   open (): Promise<readonly string[]>
   /** A new private folder for one piece of work. */
   temporary (): Promise<string>

@@ -226,14 +226,21 @@ export class ImagesRepository {
     })
   }
 
-  /** Removes the row of a content unless a name or a holder uses it; true when it was removed. */
-  async removeContentIfUnused (digest: string): Promise<boolean> {
+  /** Begins the removal of a content that neither a name nor a holder uses: from then on it is not ready, so nobody can hold it. True when its files are to go, and after them its row (`removeContent`). */
+  async giveUpContent (digest: string): Promise<boolean> {
     return await inTransaction(this.#knex, async (trx) => {
       const named: StoredTagRow | undefined = await this.#pointing(digest, trx).first()
       const held: unknown = await trx(HOLDERS).where({ content_id: this.#key(digest) }).first()
       if (named !== undefined || held !== undefined) return false
+      return await this.#contents(trx).where({ id: this.#key(digest) }).update({ status: 'pending' }) > 0
+    })
+  }
+
+  /** Removes the row of a content that was given up and has no files any more. */
+  async removeContent (digest: string): Promise<void> {
+    await inTransaction(this.#knex, async (trx) => {
       await removeLayers(trx, this.#key(digest))
-      return await this.#contents(trx).where({ id: this.#key(digest) }).delete() > 0
+      await this.#contents(trx).where({ id: this.#key(digest) }).delete()
     })
   }
 

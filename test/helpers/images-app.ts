@@ -48,6 +48,8 @@ export interface ImagesAppOptions {
   /** beside images and registry, each with its configuration */
   readonly plugins?: readonly { readonly plugin: Plugin, readonly config: Record<string, unknown> }[]
   readonly dataDir?: string
+  /** the configuration's `database.url` */
+  readonly databaseUrl?: string
 }
 
 export async function startImagesApp (t: Pick<Test, 'teardown'>, options: ImagesAppOptions = {}): Promise<ImagesApp> {
@@ -60,6 +62,7 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
   const lines: Array<Record<string, unknown>> = []
   const app: App = await buildApp({
     server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' }, drainTimeout: '2s' },
+    ...options.databaseUrl === undefined ? {} : { database: { url: options.databaseUrl } },
     log: { level: 'debug' },
     plugins: {
       // Long: what a POST answers shall not depend on how busy the machine is.

@@ -1,9 +1,12 @@
 // What happens to images over time: many callers, queues, deletions, moved tags, restarts.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readHostId } from '../../../core/data/folder.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { ImagesRepository } from '../../../plugins/images/repository.ts'
 import { startGatedRegistry, type GatedRegistry } from '../../helpers/gated-registry.ts'
 import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
@@ -118,6 +121,9 @@ t.test('interrupted pulls go on after a restart, and remains are removed', async
   const digest = await gate.push('kept:1', 'kept')
   await first.request('POST', '/images', { name: name('kept') })
   await first.settled(name('kept'))
+  const removed = await gate.push('removed:1', 'removed')
+  await first.request('POST', '/images', { name: name('removed') })
+  await first.settled(name('removed'))
   for (const end of ['running', 'waiting']) await gate.push(`${end}:1`, end)
   gate.hold()
   for (const end of ['running', 'waiting']) await first.request('POST', '/images', { name: name(end) })
@@ -125,17 +131,38 @@ t.test('interrupted pulls go on after a restart, and remains are removed', async
   await first.stop()
   // as a crash leaves it
   await mkdir(join(first.dataDir, 'images/tmp-dead/rootfs'), { recursive: true })
-  const orphan = join(first.dataDir, 'images', 'f'.repeat(64))
-  await mkdir(orphan)
-  await writeFile(join(orphan, 'rootfs.erofs'), 'x')
+  const database = openDatabase(`sqlite:${join(first.dataDir, 'berth.db')}`)
+  const repository = new ImagesRepository(database, await readHostId(first.dataDir))
+  await repository.removeTag(name('removed'))
+  t.equal(await repository.giveUpContent(removed), true)
+  await database.destroy()
 
   const second = await first.restart()
   t.match((await second.request('GET', `/images/${name('running')}`)).body, { status: /pending|pulling/ })
   gate.release()
   for (const end of ['running', 'waiting']) t.equal((await second.settled(name(end))).status, 'ready')
   t.equal((await folders(second)).length, 3)
-  t.ok((await folders(second)).every((entry) => /^[0-9a-f]{64}$/.test(entry) && entry !== 'f'.repeat(64)))
+  t.ok((await folders(second)).every((entry) => /^[0-9a-f]{64}$/.test(entry) && entry !== removed.slice(7)))
   t.match(await second.request('GET', `/images/${name('kept')}`), { body: { status: 'ready', digest } })
+})
+
+t.test('a start with another database removes no image: with the right one they are all there, and no registry is asked', async (t) => {
+  const gate = await startGated(t)
+  const right = await startImagesApp(t)
+  const digest = await gate.push('private:1', 'x')
+  const name = `${gate.host}/private:1`
+  await right.request('POST', '/images', { name })
+  await right.settled(name)
+  await right.stop()
+  const asked = gate.blobRequests
+  const wrong = await startImagesApp(t, { dataDir: right.dataDir, databaseUrl: `sqlite:${join(await temporaryFolder(t), 'empty.db')}` })
+  t.equal((await wrong.request('GET', `/images/${name}`)).status, 404)
+  t.match(wrong.lines.find(({ msg }) => String(msg).includes('no images that this server knows')), { level: 'warn', digests: [digest] })
+  await wrong.stop()
+  const again = await right.restart()
+  t.match(await again.request('GET', `/images/${name}`), { body: { status: 'ready', digest } })
+  t.same(await folders(again), [digest.slice(7)])
+  t.equal(gate.blobRequests, asked)
 })
 
 t.test('a question to a registry that a stop interrupted is asked again', async (t) => {
