@@ -10,7 +10,7 @@ import type { StoredContent } from './folders.ts'
 import { knownLayers, putHistory, putLayers, removeLayers, type KnownLayer } from './layers/repository.ts'
 import type { Layers } from './layers/layers.ts'
 import { present, type AttemptState, type ContentRow, type TagRow } from './record.ts'
-import { contentOf, tagOf, type StoredContentRow, type StoredTagRow } from './rows.ts'
+import { contentOf, digestsOf, tagOf, type StoredContentRow, type StoredTagRow } from './rows.ts'
 
 export interface NewContent { readonly digest: string, readonly repository: string, readonly platform: string, readonly layerBytes: number, readonly recompress: boolean, readonly layers?: Layers }
 export interface NewTag { readonly name: string, readonly repository: string, readonly tags: Readonly<Record<string, string>> | undefined }
@@ -132,8 +132,7 @@ export class ImagesRepository {
   /** Makes a name, new or not, mean a ready content. Returns the digests it pointed at before; undefined when the content is gone. */
   async assign (tag: NewTag, digest: string): Promise<string[] | undefined> {
     return await this.#changes.commit(async (trx, note) => {
-      const content = await this.#contents(trx).where({ id: this.#key(digest), status: 'ready' }).first()
-      if (content === undefined) return undefined
+      if ((await this.#locked(trx, digest))?.status !== 'ready') return undefined
       const before = await this.#findTag(tag.name, trx)
       const change = { digest, next_digest: null, state: 'resolved' as const, error: null, ...tag.tags === undefined ? {} : { tags: JSON.stringify(tag.tags) } }
       if (before === undefined) await this.#tags(trx).insert({ ...this.#newTag(tag), ...change })
@@ -229,10 +228,10 @@ export class ImagesRepository {
   /** Begins the removal of a content that neither a name nor a holder uses: from then on it is not ready, so nobody can hold it. True when its files are to go, and after them its row (`removeContent`). */
   async giveUpContent (digest: string): Promise<boolean> {
     return await inTransaction(this.#knex, async (trx) => {
-      const named: StoredTagRow | undefined = await this.#pointing(digest, trx).first()
-      const held: unknown = await trx(HOLDERS).where({ content_id: this.#key(digest) }).first()
-      if (named !== undefined || held !== undefined) return false
-      return await this.#contents(trx).where({ id: this.#key(digest) }).update({ status: 'pending' }) > 0
+      if (await this.#locked(trx, digest) === undefined) return false
+      if (await this.#pointing(digest, trx).first() !== undefined || await trx(HOLDERS).where({ content_id: this.#key(digest) }).first() !== undefined) return false
+      await this.#contents(trx).where({ id: this.#key(digest) }).update({ status: 'pending' })
+      return true
     })
   }
 
@@ -247,8 +246,7 @@ export class ImagesRepository {
   /** False when there is no ready content of that digest. */
   async hold (digest: string, holder: string): Promise<boolean> {
     return await inTransaction(this.#knex, async (trx) => {
-      const content = await this.#contents(trx).where({ id: this.#key(digest), status: 'ready' }).first()
-      if (content === undefined) return false
+      if ((await this.#locked(trx, digest))?.status !== 'ready') return false
       await trx(HOLDERS).insert({ content_id: this.#key(digest), holder }).onConflict(['content_id', 'holder']).ignore()
       return true
     })
@@ -321,6 +319,11 @@ export class ImagesRepository {
     return db<StoredContentRow>(CONTENTS)
   }
 
+  /** The row of a content, to begin a transaction with: of those that hold or name it and those that give it up, each sees what the one before has done. */
+  async #locked (trx: Knex.Transaction, digest: string): Promise<StoredContentRow | undefined> {
+    return await this.#contents(trx).where({ id: this.#key(digest) }).forUpdate().first()
+  }
+
   #pointing (digest: string, db: Knex = this.#knex): TagQuery {
     return this.#tags(db).where({ host_id: this.#hostId }).andWhere((query) => { query.where({ digest }).orWhere({ next_digest: digest }) })
   }
@@ -343,8 +346,4 @@ export class ImagesRepository {
       created_at: this.#now()
     }
   }
-}
-
-function digestsOf (row: StoredTagRow): string[] {
-  return [row.digest, row.next_digest].filter((digest) => digest !== null)
 }

@@ -60,6 +60,11 @@ export function tagOf (row: StoredTagRow): TagRow {
   }
 }
 
+/** What the name means, and what it will mean. */
+export function digestsOf (row: StoredTagRow): string[] {
+  return [row.digest, row.next_digest].filter((digest) => digest !== null)
+}
+
 export function contentOf (row: StoredContentRow): ContentRow {
   return {
     digest: row.digest,

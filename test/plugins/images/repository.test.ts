@@ -1,7 +1,10 @@
+import type { Knex } from 'knex'
 import t from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
+import { dialectOf } from '../../../core/db/open.ts'
 import { manifest } from '../../../plugins/images/manifest.ts'
 import { ImagesRepository } from '../../../plugins/images/repository.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const A = `sha256:${'a'.repeat(64)}`
@@ -67,6 +70,34 @@ eachDatabase(t, 'names point at contents, which live as long as something needs 
   t.equal(await repository.removeTag('h/r:1'), undefined)
   t.equal(await repository.aliased('web:80/r:1'), undefined)
 })
+
+eachDatabase(t, 'of two at the same time, of whom one gives a content up and the other holds or names it, the later one is refused', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const giveUp = async (repository: ImagesRepository, digest: string): Promise<boolean> => await repository.giveUpContent(digest)
+  const hold = async (repository: ImagesRepository, digest: string): Promise<boolean> => await repository.hold(digest, 'i')
+  const name = async (repository: ImagesRepository, digest: string): Promise<boolean> => await repository.assign(tag(`h/r:${digest.slice(-1)}`), digest) !== undefined
+  const repository = new ImagesRepository(database, 'host-1')
+  for (const [index, [first, second]] of ([[hold, giveUp], [giveUp, hold], [name, giveUp], [giveUp, name]] as const).entries()) {
+    const digest = `sha256:${String(index).repeat(64)}`
+    await repository.wantContent(content(digest))
+    await repository.finish(stored(digest))
+    let later: Promise<boolean> | undefined
+    await database.transaction(async (trx) => {
+      t.equal(await first(new ImagesRepository(trx, 'host-1'), digest), true)
+      later = second(repository, digest)
+      await waitsOrEnds(database, later)
+    })
+    t.equal(await later, false, `${second.name} after ${first.name}`)
+  }
+})
+
+/** Resolves when the work has ended, or waits for the lock of another transaction. On SQLite it waits for the one connection. */
+async function waitsOrEnds (database: Knex, work: Promise<unknown>): Promise<void> {
+  if (dialectOf(database) === 'sqlite') return
+  let isOver = false
+  work.then(() => { isOver = true }, () => { isOver = true })
+  await eventually('it waits or has ended', async () => isOver || (await database('information_schema.innodb_trx').where({ trx_state: 'LOCK WAIT' })).length > 0)
+}
 
 eachDatabase(t, 'names that differ only in case are two', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
