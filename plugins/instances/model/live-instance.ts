@@ -1,6 +1,5 @@
 // One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
 import { KeptJson } from '../../../core/http/kept-json.ts'
-import { StaleInstance } from '../errors.ts'
 import type { NetworkAddress } from '../../networking/contract.ts'
 import type { Health } from '../health/check.ts'
 import { hostClock } from '../life/moment.ts'
@@ -119,8 +118,8 @@ export class LiveInstance {
   }
 
   /**
-   * Only this server writes the rows of its host. So a row that is ahead of the version known here holds a change of this server whose answer was lost: either this change, which is stored then,
-   * or one before it, whose outcome is known better in memory.
+   * Only this server writes the rows of its host. So a row that is ahead of the version known here holds a change of this server whose answer was lost: this one or, if this one never came to the database, one before it, whose
+   * outcome is known better in memory. Its version does not tell which, so the row is written again.
    */
   async #store (change: RecordPatch): Promise<InstanceRecord> {
     const record = this.#record
@@ -130,7 +129,6 @@ export class LiveInstance {
     } catch (error) {
       const version = await this.#repository.versionOf(record.id).catch(() => undefined)
       if (version === undefined || version === record.version) throw error
-      if (!StaleInstance.is(error) && version === record.version + 1) return { ...record, ...patch, version }
       return await this.#repository.update({ ...record, version }, patch)
     }
   }

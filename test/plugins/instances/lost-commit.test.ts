@@ -31,15 +31,15 @@ function losing (real: InstanceRepository, commits: number, lookUps: number): In
   }
 }
 
-eachDatabase(t, 'a change whose answer was lost is found stored', async (t, database) => {
+eachDatabase(t, 'a change whose answer was lost is stored', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
   const repository = createRepository(database, 'host')
   await repository.insert(RECORD)
   const instance = new LiveInstance(RECORD, losing(repository, 1, 0), () => undefined, () => {})
   await instance.save({ startedAt: 5 })
-  t.match(instance.record, { startedAt: 5, version: 2 })
+  t.match(instance.record, { startedAt: 5, version: 3 })
   await instance.save({ stoppedAt: 6 })
-  t.match(await repository.onHost('host-a'), [{ startedAt: 5, stoppedAt: 6, version: 3 }])
+  t.match(await repository.onHost('host-a'), [{ startedAt: 5, stoppedAt: 6, version: 4 }])
 })
 
 eachDatabase(t, 'a row that is ahead of what is known is read again, and later changes are stored as this server knows the instance', async (t, database) => {
@@ -54,6 +54,27 @@ eachDatabase(t, 'a row that is ahead of what is known is read again, and later c
   t.match(await repository.onHost('host-a'), [{ startedAt: null, stoppedAt: 8 }], 'what failed is not there')
   await repository.remove('a')
   await t.rejects(instance.save({ stoppedAt: 9 }), { code: 'internal_error' }, 'a row that is gone stays gone')
+})
+
+eachDatabase(t, 'a change that never reached the database is stored, although the row is ahead by the change before', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const real = createRepository(database, 'host')
+  await real.insert(RECORD)
+  const once = losing(real, 1, 1)
+  let isAway = false
+  const instance = new LiveInstance(RECORD, {
+    ...once,
+    async update (record, patch) {
+      if (!isAway) return await once.update(record, patch)
+      isAway = false
+      throw Object.assign(new Error('connect ECONNREFUSED'), { fatal: true })
+    }
+  }, () => undefined, () => {})
+  t.match(await instance.saveFact({ runningAt: 5 }), { message: 'Connection lost' })
+  isAway = true
+  await instance.save({ standbyAt: 6 })
+  t.equal(instance.isStored, true)
+  t.match(await real.onHost('host-a'), [{ runningAt: 5, standbyAt: 6, version: instance.record.version }])
 })
 
 t.test('the start of a program and the end of a VM that cannot be stored, as the database is away, are stored later', async (t) => {
