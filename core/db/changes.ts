@@ -1,6 +1,6 @@
 // How a plugin reports its changes: each change of a row is noted in the same transaction, so the note exists exactly if the change does.
 import type { Knex } from 'knex'
-import { createLocks } from '../jobs/locks.ts'
+import { createLine } from './line.ts'
 import { inTransaction } from './transaction.ts'
 
 /** What may be published about a resource. It holds no secrets, since it is sent to other servers, too. */
@@ -57,7 +57,7 @@ export interface Changes {
 /** @param journal absent: changes are not stored */
 export function createChanges (database: Knex, journal: Journal | undefined, kind: ResourceKind): Changes {
   journal?.know(kind)
-  const locks = createLocks()
+  const inLine = createLine()
   return {
     async commit (work) {
       const commit = async (): ReturnType<typeof work> => await inTransaction(database, async (trx) => {
@@ -66,7 +66,7 @@ export function createChanges (database: Knex, journal: Journal | undefined, kin
         if (noted.length > 0) await journal?.write(trx, kind, noted)
         return result
       })
-      return kind.isComposed === true ? await locks.hold(kind.resource, commit) : await commit()
+      return kind.isComposed === true ? await inLine(commit) : await commit()
     },
     progress (state) { journal?.progress(kind, state) }
   }
