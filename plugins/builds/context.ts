@@ -1,6 +1,7 @@
 // The parts that every operation on builds uses, as one object.
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import type { ApiKeys, Logger } from '../../core/contracts/services.ts'
+import type { Line } from '../../core/db/line.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { VolumeService } from '../instances/volumes/contract.ts'
@@ -37,8 +38,8 @@ export interface Context {
   readonly locks: Locks
   /** what is tried again until it is done */
   readonly later: Set<string>
-  /** held while an upload becomes a build: inside, every unfinished build with a row is in `live` */
-  readonly admission: Locks
+  /** in which uploads become builds: in one's turn, every unfinished build with a row is in `live` */
+  readonly admission: Line
   /** epoch ms, never the same twice: builds are in the order of it */
   readonly clock: () => number
 }

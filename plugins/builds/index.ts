@@ -1,5 +1,6 @@
 // The plugin "builds": makes images from sources, each in a VM of its own.
 import { durableIdOf } from '../../core/auth/durable-id.ts'
+import { createLine } from '../../core/db/line.ts'
 import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
@@ -70,7 +71,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     secrets: new SecretFolder(settings.secretsDir),
     locks: createLocks(),
     later: new Set(),
-    admission: createLocks(),
+    admission: createLine(),
     clock: uniqueClock(),
     metrics: createBuildMetrics(deps.metrics, {
       unfinished: async () => (await repository.unfinished()).map(({ status }) => status),

@@ -90,7 +90,7 @@ export function createBuilds (context: Context): Builds {
 
     async events (ref, { follow, lastEventId, signal }) {
       const { id } = await find(ref)
-      await context.admission.hold('', async () => {})
+      await context.admission(async () => {})
       return eventsOf(context, id, follow, lastEventId, signal)
     }
   }

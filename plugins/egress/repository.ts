@@ -1,7 +1,7 @@
 // The tables of the egress plugin: which VM is known to the proxy under which epoch, and the number of the last revision.
 import type { Knex } from 'knex'
+import { createLine } from '../../core/db/line.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
-import { createLocks } from '../../core/jobs/locks.ts'
 
 export interface VmRecord {
   readonly instanceId: string
@@ -25,7 +25,7 @@ export class EgressRepository {
   /** numbers that this server has reserved: the next one, and the first after them */
   #next = 0
   #end = 0
-  readonly #turns = createLocks()
+  readonly #inLine = createLine()
 
   constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
     this.#knex = knex
@@ -59,7 +59,7 @@ export class EgressRepository {
    */
   async nextRevision (above = 0): Promise<number> {
     // One after the other: two that reserve at the same time would get their ranges in any order.
-    return await this.#turns.hold('', async () => await this.#take(above))
+    return await this.#inLine(async () => await this.#take(above))
   }
 
   async #take (above: number): Promise<number> {

@@ -1,5 +1,6 @@
 // Published ports: rows in the database, held places, and rules of the host for ports whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { createLine } from '../../core/db/line.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import type { InstanceState, PartHost, PortSpec } from '../instances/contract.ts'
@@ -43,6 +44,7 @@ export class Ports {
   readonly #unset = new Set<string>()
   readonly #admission: Admission
   readonly #takenBack: TakenBack
+  readonly #inLine = createLine()
   /** until the stored ports have been read: the instances of the start that are still there */
   #unread: Set<string> | undefined
   #reading: Promise<void> | undefined
@@ -163,7 +165,7 @@ export class Ports {
     if (network.facts.isClosed === true) throw closed(field)
     const made: Live[] = []
     await this.#readAgain()
-    await this.#held.alone(async () => {
+    await this.#inLine(async () => await this.#held.alone(async () => {
       if (this.#held.of(instance.id).length + wishes.length > config.perInstance) throw TooManyPorts(`instance ${instance.name}`, config.perInstance)
       if (this.#held.size + wishes.length > config.perHost) throw TooManyPorts('this host', config.perHost)
       try {
@@ -173,7 +175,7 @@ export class Ports {
         await this.#held.release(made)
         throw error
       }
-    })
+    }))
     try {
       await this.#setInbound(instance.id)
     } catch (error) {

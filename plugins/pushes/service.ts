@@ -1,9 +1,9 @@
 // The functions of the routes: one per request.
 import { createId } from '@paralleldrive/cuid2'
+import { createLine } from '../../core/db/line.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
-import { createLocks } from '../../core/jobs/locks.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import { untilDone } from '../../core/jobs/until-done.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
@@ -32,7 +32,7 @@ export interface ShownPush extends PushRecord { readonly queuePosition: number |
 
 export class Pushes {
   readonly #parts: PushesParts
-  readonly #locks = createLocks()
+  readonly #inLine = createLine()
   readonly #closing = new AbortController()
 
   constructor (parts: PushesParts) {
@@ -64,7 +64,7 @@ export class Pushes {
     const { name, digest, status, origins } = await sources.locate(body.image)
     if (status !== 'ready') throw ImageNotReady(name, status)
     // Rows and the queue have the same order.
-    return await this.#locks.hold('line', async () => {
+    return await this.#inLine(async () => {
       const id = createId()
       // When it fails the row may be there all the same: it may have been stored, and the answer lost. Nobody would run it.
       const push = await nowOrLater(async () => await repository.insert({

@@ -2,6 +2,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import { durableIdOf } from '../../core/auth/durable-id.ts'
 import type { ApiKeyPrincipal, Secrets } from '../../core/contracts/services.ts'
+import { createLine } from '../../core/db/line.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
@@ -33,6 +34,7 @@ export class Webhooks {
   readonly #parts: WebhooksParts
   readonly #couriers = new Map<string, Courier>()
   readonly #locks = createLocks()
+  readonly #inLine = createLine()
   readonly #closing = new AbortController()
   #roots: readonly string[] = []
 
@@ -60,7 +62,7 @@ export class Webhooks {
   async create ({ url, filter = {}, enabled = true }: WebhookCreate, key: ApiKeyPrincipal): Promise<{ readonly record: WebhookRecord, readonly secret: string }> {
     const { repository, feed, secrets, maxWebhooks } = this.#parts
     const address = await this.#checked(url, filter)
-    return await this.#locks.hold('create', async () => {
+    return await this.#inLine(async () => {
       if ((await repository.all()).length >= maxWebhooks) throw TooManyWebhooks(maxWebhooks)
       const id = createId()
       const secret = makeSecret()

@@ -23,7 +23,7 @@ export async function create (context: Context, upload: Upload, fields: CreateBu
     await files.writeOrder(files.upload(upload.id), order)
     return await withBuilder(context, order, async () => {
       // One after the other, so that the queue has the order in which builds were made.
-      return await context.admission.hold('', async () => {
+      return await context.admission(async () => {
         refuseMore(context)
         return await admit(context, recordOf(context, upload.id, order, fields))
       })

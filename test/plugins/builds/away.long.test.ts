@@ -7,6 +7,7 @@ import { BuildRepository } from '../../../plugins/builds/repository.ts'
 import type { WorkerRequest } from '../../../plugins/instances/contract.ts'
 import { VolumeFiles } from '../../../plugins/volumes/files.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
+import { hanging } from '../../helpers/hanging.ts'
 import { SOURCE, startBuilds, until, type BuildsApp } from './app.ts'
 
 /** Stands in for the VMs and disks of a host, which real builds leave. No VM of it ever answers, so each build fails. */
@@ -209,4 +210,14 @@ t.test('VMs and disks of builds that are over, or that no row names, go as the s
   await startBuilds(t, { dataDir: first.dataDir, builds: host.runner() })
   await until(async () => host.vms.size === 1 && host.disks.size === 1)
   t.same([...host.vms.keys(), ...host.disks], ['web', 'cache-b1'])
+})
+
+t.test('creates of builds that wait for one whose database hangs are refused with it', async (t) => {
+  const app = await startBuilds(t)
+  const create = async (): Promise<number> => (await app.post({ source: SOURCE })).status
+  const hang = hanging(t, BuildRepository.prototype, 'insert')
+  t.same(await Promise.all([create(), create(), create(), create()]), [503, 503, 503, 503])
+  t.equal(hang.times, 1)
+  hang.end()
+  t.equal(await create(), 202)
 })

@@ -4,6 +4,7 @@ import { PortRepository } from '../../../plugins/ports/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { hanging } from '../../helpers/hanging.ts'
 import { ask, program, startPorts } from './app.ts'
 
 t.test('a port that was stored and whose answer was lost is taken back, and its place is free', async (t) => {
@@ -54,4 +55,16 @@ t.test('a port is published beside those that could not be read as the server st
   t.match(await second.call('POST', '/instances/web/ports', { instance_port: 81, host_port: body['host_port'] }), { status: 409, body: { code: 'port_in_use' } })
   t.match(await second.call('POST', '/instances/web/ports', { instance_port: 81 }), { status: 201 })
   t.match(JSON.parse((await second.call('GET', '/ports')).text), [{ id: body['id'], way: 'relayed' }, { instance_port: 81 }])
+})
+
+t.test('ports that are published behind one whose database hangs are refused with it', async (t) => {
+  const { call, makeGuest } = await startPorts(t)
+  const names = ['one', 'two', 'three', 'four']
+  for (const name of names) await makeGuest(name)
+  const publish = async (name: string): Promise<number> => (await call('POST', `/instances/${name}/ports`, { instance_port: 80 })).status
+  const hang = hanging(t, PortRepository.prototype, 'insert')
+  t.same(await Promise.all(names.map(publish)), [503, 503, 503, 503])
+  t.equal(hang.times, 1)
+  hang.end()
+  t.equal(await publish('one'), 201)
 })

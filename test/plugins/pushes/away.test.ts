@@ -7,6 +7,7 @@ import type { PushRecord } from '../../../plugins/pushes/record.ts'
 import { PushRepository } from '../../../plugins/pushes/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
+import { hanging } from '../../helpers/hanging.ts'
 import { startPushesApp, textLayout, upload } from './app.ts'
 
 const PUSH: PushRecord = {
@@ -68,4 +69,15 @@ t.test('a push whose row was stored and whose answer was lost is removed, and do
   t.ok((await app.request('POST', '/pushes', body)).status >= 500)
   t.match((await app.request('GET', '/pushes')).body, [{ status: 'queued' }])
   await eventually('it is gone', async () => (await app.sdk.pushes.list()).length === 0, { limitMs: 30_000 })
+})
+
+t.test('creates that wait for one whose database hangs are refused with it', async (t) => {
+  const app = await startPushesApp(t)
+  await upload(app, await textLayout(t, 'x'), 'app:1')
+  const create = async (copy: number): Promise<number> => (await app.request('POST', '/pushes', { image: 'localhost/app:1', target: `${app.host}/app:${copy}` })).status
+  const hang = hanging(t, PushRepository.prototype, 'insert')
+  t.same(await Promise.all([create(2), create(3), create(4), create(5)]), [503, 503, 503, 503])
+  t.equal(hang.times, 1)
+  hang.end()
+  t.equal(await create(6), 202)
 })

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { WebhookRepository } from '../../../plugins/webhooks/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
+import { hanging } from '../../helpers/hanging.ts'
 import { startWithWebhooks, type Webhook, type WebhooksApp } from './app.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 
@@ -86,4 +87,15 @@ t.test('a webhook that was stored and whose answer was lost is removed: nobody k
   t.ok((await run.call('POST', '/webhooks', { url: receiver.url })).status >= 500)
   t.equal((await run.database('webhooks_webhooks')).length, 1)
   await eventually('it is gone', async () => (await run.database('webhooks_webhooks')).length === 0, { limitMs: 10_000 })
+})
+
+t.test('creates that wait for one whose database hangs are refused with it', async (t) => {
+  const run = await startWithWebhooks(t)
+  const receiver = await startReceiver(t)
+  const create = async (): Promise<number> => (await run.call('POST', '/webhooks', { url: receiver.url })).status
+  const hang = hanging(t, WebhookRepository.prototype, 'insert')
+  t.same(await Promise.all([create(), create(), create(), create()]), [503, 503, 503, 503])
+  t.equal(hang.times, 1)
+  hang.end()
+  t.equal(await create(), 201)
 })
