@@ -1,9 +1,9 @@
 // The ingresses of this host: the functions of the routes, and the answers when nginx asks where a request goes.
 import { createId } from '@paralleldrive/cuid2'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
+import { createLine } from '../../core/db/line.ts'
 import { lookup } from '../../core/http/lookup.ts'
 import { sseComment } from '../../core/http/sse.ts'
-import { createLocks } from '../../core/jobs/locks.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import { untilDone } from '../../core/jobs/until-done.ts'
 import { NotFound } from '../../core/errors/common.ts'
@@ -52,7 +52,7 @@ const CHANGING: Decision = { kind: 'refuse', status: 503, reason: 'The rules of 
 
 export class Ingresses {
   readonly #options: IngressesOptions
-  readonly #locks = createLocks()
+  readonly #inLine = createLine()
   readonly #closing = new AbortController()
   readonly #secrets = new Map<string, string | undefined>()
   #records: readonly IngressRecord[] = []
@@ -112,7 +112,7 @@ export class Ingresses {
     const { ports, repository, secrets } = this.#options
     const checked = checkRules(rules, ports)
     this.#requireTargets(checked)
-    return await this.#locks.hold('', async () => {
+    return await this.#inLine(async () => {
       if (this.#records.length >= MOST) throw TooManyIngresses(MOST)
       if (this.#records.some((each) => each.name === name)) throw IngressExists(name)
       const id = createId()
@@ -137,7 +137,7 @@ export class Ingresses {
 
   async delete (ref: string): Promise<void> {
     const { repository } = this.#options
-    await this.#locks.hold('', async () => {
+    await this.#inLine(async () => {
       const record = this.get(ref)
       await nowOrLater(async () => {
         await repository.remove(record)
@@ -222,7 +222,7 @@ export class Ingresses {
   /** What a change that failed has stored is not known: it is read as soon as that works. @param undo what is done before */
   #settleLater (undo?: () => Promise<void>): void {
     void untilDone(async () => {
-      await this.#locks.hold('', async () => {
+      await this.#inLine(async () => {
         await undo?.()
         await this.#changed()
       })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { IngressRepository } from '../../../plugins/ingress/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
+import { hanging } from '../../helpers/hanging.ts'
 import { startIngress } from './app.ts'
 import { skipReason } from './stage.ts'
 
@@ -38,4 +39,15 @@ t.test('what could not be deleted is served as before', { skip: skipReason() }, 
   await new Promise((resolve) => { setTimeout(resolve, 1500) })
   await eventually('it is served', async () => (await app.ask('shop')).status === 200)
   t.equal((await app.call('DELETE', '/ingresses/shop')).status, 204)
+})
+
+t.test('creates that wait for one whose database hangs are refused with it', { skip: skipReason() }, async (t) => {
+  const app = await startIngress(t)
+  await app.makeGuest('web')
+  const create = async (name: string): Promise<number> => (await app.call('POST', '/ingresses', { name, rules: [{ match: { hostname: `${name}.test` }, target: { instance: 'web', port: 8080 } }] })).status
+  const hang = hanging(t, IngressRepository.prototype, 'insert')
+  t.same(await Promise.all(['a', 'b', 'c', 'd'].map(create)), [503, 503, 503, 503])
+  t.equal(hang.times, 1)
+  hang.end()
+  await eventually('one is made', async () => await create('e') === 201, { limitMs: 30_000 })
 })
