@@ -42,7 +42,7 @@ export class ValidationFailure extends Error {
   }
 }
 
-/** Fastify's `schemaErrorFormatter`. `part` is `body`, `querystring`, `params` or `headers`. */
+/** Fastify's `schemaErrorFormatter`. `part` is `body`, `querystring`, `params` or `headers`; or `message`, of a WebSocket. */
 export function describeFaults (errors: readonly FastifySchemaValidationError[], part: string): ValidationFailure {
   const details = withoutBranches(errors).slice(0, MAX_DETAILS).map((fault) => describe(fault, part))
   const messages = [...new Set(details.map((detail) => detail.message))]
@@ -76,6 +76,7 @@ function placeOf (path: string, extra: string | undefined, part: string): string
   if (part === 'querystring') return text === '' ? 'the query' : `query parameter ${text}`
   if (part === 'params') return `path parameter ${text}`
   if (part === 'headers') return `header ${text}`
+  if (part === 'message') return text === '' ? 'the message' : text
   return text === '' ? 'the request body' : text
 }
 

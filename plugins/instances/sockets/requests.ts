@@ -1,7 +1,7 @@
 // Checks the first message of a socket: JSON of a closed shape.
-import { Type, type Static, type TSchema } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type, type Static } from 'typebox'
 import { InvalidRequest } from '../../../core/errors/common.ts'
+import { messageReader } from '../../../core/http/json-message.ts'
 import { mapOf, oneOf } from '../../../core/http/schemas.ts'
 import { checkEnv } from '../validate/env.ts'
 
@@ -46,44 +46,37 @@ export const CpRequest = Type.Object({
 }, closed)
 export type CpRequest = Static<typeof CpRequest>
 
+/** more than any command has */
+const MAX_CONTROL_CHARACTERS = 4096
+/** more than any resize has */
+const MAX_RESIZE_CHARACTERS = 256
+
+const readExecRequest = messageReader(ExecRequest)
+const readControl = messageReader(ExecControl)
+
 /** @throws InvalidRequest naming the field */
 export function parseExecRequest (text: string): ExecRequest {
-  const request = parse(ExecRequest, text)
+  const request = readExecRequest(text)
   checkEnv('env', request.env)
   return request
 }
 
 /** @throws InvalidRequest naming the field */
-export function parseCpRequest (text: string): CpRequest {
-  return parse(CpRequest, text)
-}
+export const parseCpRequest: (text: string) => CpRequest = messageReader(CpRequest)
 
 /** @throws InvalidRequest naming the field */
 export function parseControl (text: string): ExecControl {
-  return parse(ExecControl, text)
+  if (text.length > MAX_CONTROL_CHARACTERS) throw InvalidRequest(`the message must have at most ${MAX_CONTROL_CHARACTERS} characters: with control, standard input comes in binary messages`)
+  return readControl(text)
 }
 
 /** A resize as compatible clients send it; any other text is their standard input. */
 export function resizeIn (text: string): ExecControl['resize'] {
-  if (!text.startsWith('{')) return undefined
+  if (text.length > MAX_RESIZE_CHARACTERS || !text.startsWith('{')) return undefined
   try {
-    return parseControl(text).resize
+    return readControl(text).resize
   } catch (error) {
     if (InvalidRequest.is(error)) return undefined
     throw error
   }
-}
-
-function parse<S extends TSchema> (schema: S, text: string): Static<S> {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw InvalidRequest.from(error, 'the message must be JSON')
-  }
-  if (Value.Check(schema, value)) return value
-  const [fault] = Value.Errors(schema, value)
-  const place = (fault?.instancePath ?? '').slice(1).replaceAll('/', '.')
-  const named = fault?.keyword === 'additionalProperties' || fault?.keyword === 'required' ? ` (${JSON.stringify(fault.params)})` : ''
-  throw InvalidRequest(`${place === '' ? 'the message' : place} ${fault?.message ?? 'is not valid'}${named}`)
 }

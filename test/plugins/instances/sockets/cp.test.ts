@@ -12,6 +12,7 @@ import type { GuestEntry } from '../../../../plugins/guest/contract.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import { until } from '../crash.ts'
+import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { leaseWatcher } from './lease-watcher.ts'
 
 async function running (t: Test, plugins: readonly Plugin[] = []): Promise<TestApp> {
@@ -68,6 +69,21 @@ t.test('the SDK copies a large file and a folder into the guest', async (t) => {
   t.same(app.host.vm.puts.slice(1).map(({ spec, bytes }) => [spec.path, spec.type, bytes.toString()]), [
     ['/tree', 'dir', ''], ['/tree/a.json', 'file', '{"type":"end"}'], ['/tree/sub', 'dir', ''], ['/tree/sub/empty', 'file', '']
   ])
+})
+
+t.test('a request that is none is refused by its first fault, and however long it is keeps the server from nobody', async (t) => {
+  const app = await running(t)
+  const limit = limitMs()
+  for (const [text, message] of [
+    ['{"direction":"to"}', /guest_path is required/], ['{"direction":"up","guest_path":"/"}', /direction must be one of to, from, stat/],
+    [`{${Array.from({ length: 95_000 }, (_, at) => `"${at}":0`).join(',')}}`, /^the message has more than 20000/], [`{"command":[${'0,'.repeat(500_000)}0]}`, /^the message has more than 20000/],
+    [`{${Array.from({ length: 19_000 }, (_, at) => `"f${at}":0`).join(',')}}`, /is required|not a known field/]
+  ] as const) {
+    const start = mainThreadMs()
+    t.match(await session(app, [text], () => true), [{ type: 'error', message }])
+    const took = mainThreadMs() - start
+    t.ok(took < limit, `${text.slice(0, 20)}: ${took} ms of ${limit}`)
+  }
 })
 
 t.test('a guest that refuses is told to the SDK', async (t) => {

@@ -8,6 +8,7 @@ import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
 import type { ScriptedExec } from '../scripted-exec.ts'
 import { until } from '../../../helpers/eventually.ts'
+import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { leaseWatcher } from './lease-watcher.ts'
 
 interface Client {
@@ -129,6 +130,48 @@ t.test('a faulty request and a faulty control message are answered, and the comm
   t.equal(await client.closed, 1008)
   t.match(client.texts[0], /NOPE/)
   t.ok(session.cancelled)
+})
+
+/** as many fields as fit into a message */
+const MANY_FIELDS = `{${Array.from({ length: 95_000 }, (_, at) => `"${at.toString(36)}":0`).join(',')}}`
+const LONG_LIST = `{"command":[${'"",'.repeat(340_000)}""]}`
+
+t.test('no text of a client, whatever JSON is in it, keeps the server from others', async (t) => {
+  const app = await running(t)
+  const limit = limitMs()
+  const quick = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+    const start = mainThreadMs()
+    await work()
+    const took = mainThreadMs() - start
+    t.ok(took < limit, `${name}: ${took} ms of ${limit}`)
+  }
+  for (const text of [MANY_FIELDS, LONG_LIST, `{"env":${MANY_FIELDS}}`, `[${'['.repeat(500_000)}`, '['.repeat(400_000) + ']'.repeat(400_000)]) {
+    await quick(`first ${text.slice(0, 20)}`, async () => {
+      const client = await open(app, text)
+      t.equal(await client.closed, 1008)
+      t.ok((client.texts[0] ?? '').length < 1000)
+    })
+  }
+  for (const text of [MANY_FIELDS, LONG_LIST]) {
+    const controlled = await open(app, { command: ['x'], control: true })
+    await controlled.session
+    await quick(`control ${text.slice(0, 20)}`, async () => {
+      controlled.socket.send(text)
+      t.equal(await controlled.closed, 1008)
+      t.match(controlled.texts, [/at most 4096 characters/])
+    })
+    const terminal = await open(app, { command: ['x'], tty: true })
+    const session = await terminal.session
+    await quick(`terminal ${text.slice(0, 20)}`, async () => {
+      for (let count = 0; count < 5; count++) {
+        terminal.socket.send(text)
+        await until(() => session.stdin.readableLength === text.length)
+        t.equal(session.stdin.read().length, text.length, 'it is input')
+      }
+    })
+    session.end({ exitCode: 0, signal: 0 })
+    await terminal.closed
+  }
 })
 
 t.test('a client that goes takes its command with it', async (t) => {
