@@ -58,5 +58,6 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
   json('several parts without a boundary', '--b\r\n\r\n--b--', 'multipart/form-data'),
   json('several parts that do not end', '--b\r\nContent-Disposition: form-data; name="source"\r\n\r\nx', 'multipart/form-data; boundary=b'),
   json('many parts', () => '--b\r\nContent-Disposition: form-data; name="tags"\r\n\r\nx\r\n'.repeat(9_000) + '--b--\r\n', 'multipart/form-data; boundary=b'),
+  json('long lists and many fields in the parts of a form', () => `${['secrets', 'tags', 'build_args'].map((name, at) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${at === 0 ? `[${'0,'.repeat(150_000)}0]` : `{${Array.from({ length: 30_000 }, (_, key) => `"${key}":0`).join()}}`}\r\n`).join('')}--b--\r\n`, 'multipart/form-data; boundary=b'),
   json('a long head of a part', () => `--b\r\nContent-Disposition: form-data; name="${'x'.repeat(500_000)}"\r\n\r\nx\r\n--b--\r\n`, 'multipart/form-data; boundary=b')
 ]

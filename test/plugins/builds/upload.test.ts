@@ -9,6 +9,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { ADMIN_KEY, temporaryFolder } from '../../core/bare-app.ts'
 import { withFullDisk } from '../instances/crash-points.ts'
 import { encode, SOURCE, startBuilds, until, type BuildsApp, type Fields } from './app.ts'
+import { limitMs, mainThreadMs } from '../../helpers/processor-time.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
 
 const commands = createHostCommands()
@@ -156,6 +157,26 @@ t.test('a form that is none, or not whole, is refused with a sentence and leaves
   for (const [form, message] of bad) t.match(await send(app, form), { status: 400, body: { code: 'invalid_request', message } }, String(message))
   const empty = await app.app.http.inject({ method: 'POST', url: '/builds', headers: { authorization: `Bearer ${ADMIN_KEY}` } })
   t.match({ status: empty.statusCode, body: empty.json() }, { status: 400, body: { code: 'invalid_request' } })
+  t.same(await app.files(), ['uploading'])
+})
+
+t.test('the values in a form are as many as in a body of JSON at most, so that nobody waits while it is refused', async (t) => {
+  const app = await startBuilds(t)
+  const list = `[${'0,'.repeat(500_000)}0]`
+  const fields = `{${Array.from({ length: 80_000 }, (_, at) => `"k${at}":0`).join(',')}}`
+  const few = `{${Array.from({ length: 15_000 }, (_, at) => `"k${at}":0`).join(',')}}`
+  const limit = limitMs()
+  for (const [form, message] of [
+    [rawForm(source, [named('secrets'), list], [named('tags'), fields], [named('build_args'), fields]), /^secrets has more than 20000 fields and items/],
+    [rawForm(source, [named('tags'), fields], [named('secrets'), list], [named('build_args'), fields]), /^tags has more than 20000 fields and items/],
+    [rawForm(source, ...['tags', 'build_args'].map((name) => [named(name), few] as const)), /^the request body has more than 20000 fields and items/],
+    [rawForm(source, [named('secrets'), '['.repeat(500_000) + ']'.repeat(500_000)]), /nested more than 32 levels deep/]
+  ] as const) {
+    const start = mainThreadMs()
+    t.match(await send(app, form), { status: 400, body: { code: 'invalid_request', message } })
+    const took = mainThreadMs() - start
+    t.ok(took < limit, `${took} ms of ${limit}`)
+  }
   t.same(await app.files(), ['uploading'])
 })
 
