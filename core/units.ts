@@ -35,17 +35,19 @@ export function roundedSize (bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${ROUNDED_UNITS[unit] ?? ''}`
 }
 
-/** Bytes per second of `100MB/s` (binary bytes) or `1Gbps` (decimal bits); undefined when the text is not a rate. */
+/**
+ * Bytes per second of `100MB/s` or `100MBps` (binary bytes), or of `1Gbps` (decimal bits); undefined when the text is not a rate. Only its case tells what a `Bps` is: where all letters have one, `mbps` and `MBPS` are
+ * bits, as in most of what people write.
+ */
 export function parseRate (text: string): number | undefined {
   const trimmed = text.trim()
+  const bytes = /^(.*b)\/s$/i.exec(trimmed) ?? /^(.*B)ps$/.exec(trimmed)
+  if (bytes?.[1] !== undefined) return parseSize(bytes[1])
   const bits = /^(\d+(?:\.\d+)?) ?([KMGT]?)(?:bps|bit\/s|bit)$/i.exec(trimmed)
-  if (bits !== null) {
-    const name = `${(bits[2] ?? '').toUpperCase()}bps`
-    const unit = BIT_UNITS.find(([candidate]) => candidate === name)?.[1] ?? 1
-    return whole(Math.floor(Number(bits[1]) * unit / 8))
-  }
-  const bytes = /^(.*B)(?:\/s|ps)$/i.exec(trimmed)
-  return bytes?.[1] === undefined ? undefined : parseSize(bytes[1])
+  if (bits === null) return undefined
+  const name = `${(bits[2] ?? '').toUpperCase()}bps`
+  const unit = BIT_UNITS.find(([candidate]) => candidate === name)?.[1] ?? 1
+  return whole(Math.floor(Number(bits[1]) * unit / 8))
 }
 
 /** The shortest exact form of a rate in bytes per second: `100MB/s`, `1Gbps`. */

@@ -21,6 +21,9 @@ t.test('a size is written in its largest exact unit and reads back the same', as
 t.test('rates are binary bytes or decimal bits per second', async (t) => {
   const table: ReadonlyArray<readonly [string, number | undefined]> = [
     ['100MB/s', 100 * 2 ** 20], ['1Gbps', 125_000_000], ['125MB/s', 125 * 2 ** 20], ['10mbps', 1_250_000], ['8bps', 1], ['1KB/s', 1024], ['1Gbit/s', 125_000_000],
+    ['100MBps', 100 * 2 ** 20], ['100MiBps', 100 * 2 ** 20], ['1GBps', 2 ** 30], ['1TBps', 2 ** 40], ['1PBps', 2 ** 50], ['64 KBps', 65_536], ['100Bps', 100], ['100kBps', 102_400],
+    ['1GBPS', 125_000_000], ['1gbps', 125_000_000], ['1 GBIT/S', 125_000_000], ['1mb/s', 2 ** 20],
+    ['100Bit/sps', undefined], ['1Mibps', undefined],
     ['100', undefined], ['100MB', undefined], ['fast', undefined], ['-1Mbps', undefined], ['/s', undefined]
   ]
   for (const [text, rate] of table) t.equal(parseRate(text), rate, JSON.stringify(text))
