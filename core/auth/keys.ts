@@ -2,6 +2,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import type { Knex } from 'knex'
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
+import { LAST_DATE } from '../date-time.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
 import { lookup, lookupStored } from '../http/lookup.ts'
 import { durableProcessId, PROCESS_ID } from './durable-id.ts'
@@ -17,8 +18,6 @@ import { checkRepositories, holdsRepository } from './repositories.ts'
 import { checkScopes } from './scopes.ts'
 
 const MAX_NAME_LENGTH = 191
-/** later dates have years of more than four digits */
-const LAST_DATE = Date.UTC(10_000, 0)
 
 export interface NewApiKey {
   readonly name: string

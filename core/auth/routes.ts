@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
+import { readTime } from '../date-time.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { ANY_KEY } from '../http/authorize.ts'
 import { answerPage, wantedPage } from '../http/list.ts'
@@ -77,7 +78,7 @@ function principalOf ({ principal }: FastifyRequest): ApiKeyPrincipal {
 }
 
 function expiryOf ({ expires_at: at, expires_in: after }: Static<typeof KeyCreate>, now: number): number | undefined {
-  if (after === undefined) return at === undefined ? undefined : Date.parse(at)
+  if (after === undefined) return at === undefined ? undefined : readTime('expires_at', at)
   if (at !== undefined) throw InvalidRequest('expires_in: cannot be given together with expires_at')
   const ms = parseLifetime(after)
   if (ms === undefined) throw InvalidRequest('expires_in: must be a duration such as 30d, 12h or 1d12h')

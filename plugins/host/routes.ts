@@ -1,5 +1,6 @@
 // The HTTP side of the host: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { readTime } from '../../core/date-time.ts'
 import { untilStop } from '../../core/http/client-gone.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
 import type { Checks } from './checks.ts'
@@ -31,7 +32,7 @@ export function hostRoutes ({ checks, processes, log }: Host): FastifyPluginAsyn
     app.get('/host/log', {
       config: { scope: SCOPES.log },
       schema: { tags: TAGS, operationId: 'getHostLog', description: 'The newest lines of the server\'s own log, oldest first, as far as it still has them in memory (log.recent)', querystring: HostLogQuery, response: { 200: HostLog } }
-    }, async ({ query: { limit = DEFAULT_LINES, level, since } }) => logView(log.newest({ limit, level, since: since === undefined ? undefined : Date.parse(since) })))
+    }, async ({ query: { limit = DEFAULT_LINES, level, since } }) => logView(log.newest({ limit, level, since: since === undefined ? undefined : readTime('query parameter since', since) })))
 
     app.get('/host/log/stream', {
       config: { scope: SCOPES.log, produces: 'text/event-stream', errors: [TooManyFollowers] },

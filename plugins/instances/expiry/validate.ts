@@ -1,4 +1,5 @@
 // Rules of `ttl` and `expires_at`.
+import { LAST_DATE, parseTime } from '../../../core/date-time.ts'
 import { parseDuration } from '../../../core/units.ts'
 import { InvalidExpiresAt, InvalidTtl } from '../errors.ts'
 import { printable } from '../validate/env.ts'
@@ -6,7 +7,6 @@ import type { Lifetime } from './expiry.ts'
 
 /** the limit of Go's durations, and of what a date can hold */
 const MOST_MS = 2 ** 63 / 1e6
-const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
 export interface LifetimeRequest { readonly ttl?: string, readonly expires_at?: string }
 
@@ -25,8 +25,9 @@ function checkTtl (text: string): number {
 }
 
 function checkTime (text: string): number {
-  const at = RFC_3339.test(text.toUpperCase()) ? Date.parse(text) : NaN
-  if (Number.isNaN(at)) throw InvalidExpiresAt('expires_at', `"${printable(text)}" is not a time such as 2030-01-31T12:00:00Z`)
+  const at = parseTime(text)
+  if (at === undefined) throw InvalidExpiresAt('expires_at', `"${printable(text)}" is not a time such as 2030-01-31T12:00:00Z`)
   if (at <= Date.now()) throw InvalidExpiresAt('expires_at', 'must be in the future')
+  if (at >= LAST_DATE) throw InvalidExpiresAt('expires_at', 'must be before the year 10000')
   return at
 }

@@ -74,6 +74,8 @@ t.test('wrong requests are refused with the field named', async (t) => {
     [{ name: 'a', scopes: ['image:eat'] }, /scopes: image:eat is no scope/],
     [{ name: 'a', scopes, expires_at: '2020-01-01T00:00:00Z' }, /expires_at: must be in the future/],
     [{ name: 'a', scopes, expires_at: 'tomorrow' }, /expires_at must be a date and time/],
+    [{ name: 'a', scopes, expires_at: '2030-01-31T12:00:00+01' }, /^expires_at: "2030-01-31T12:00:00\+01" is not a time such as/],
+    [{ name: 'a', scopes, expires_at: '9999-12-31T23:59:59-05:00' }, /^expires_at: must be .* before the year 10000/],
     [{ name: 'a', scopes, expires_in: 'soon' }, /expires_in: must be a duration/],
     [{ name: 'a', scopes, expires_in: `${'9'.repeat(40)}h` }, /expires_(in|at): must be/],
     [{ name: 'a', scopes, expires_in: '4000000d' }, /expires_in: must be|expires_at: must be .* before the year 10000/],

@@ -120,6 +120,8 @@ const wrong: readonly [fields: Record<string, unknown>, code: string, message: R
   [{ expires_at: 'tomorrow' }, 'invalid_expires_at', /is not a time/],
   [{ expires_at: '2099-13-01T00:00:00Z' }, 'invalid_expires_at', /is not a time/],
   [{ expires_at: '2099-01-01' }, 'invalid_expires_at', /is not a time/],
+  [{ expires_at: '2099-02-30T00:00:00Z' }, 'invalid_expires_at', /is not a time/],
+  [{ expires_at: '9999-12-31T23:59:59-05:00' }, 'invalid_expires_at', /^expires_at: must be before the year 10000/],
   [{ expires_at: '2099-01-01T00:00:00Z', ttl: '0s' }, 'invalid_expires_at', /not together with ttl/]
 ]
 t.test('a lifetime that is none is refused at create and PATCH alike, and changes nothing', async (t) => {
