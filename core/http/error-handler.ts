@@ -32,11 +32,12 @@ export function handleError (error: unknown, request: FastifyRequest, reply: Fas
   // 501 is not a failure: the server or its host cannot do this at all.
   if (status >= 500 && status !== 501) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
   else request.log.debug({ err: error, status }, 'request refused')
+  const retryAfterSeconds = error instanceof BerthError ? error.retryAfterSeconds : undefined
   // The official client repeats some of these unless it is told that repeating is useless.
-  if (status === 501 || (status < 500 && status !== 429)) reply.header('x-should-retry', 'false')
+  if (status === 501 || (status < 500 && status !== 429 && retryAfterSeconds === undefined)) reply.header('x-should-retry', 'false')
   // Not for every 503: some need an operator first.
   if (status === 503 && (body.code === 'unavailable' || body.code === DatabaseUnavailable.code)) reply.header('retry-after', RETRY_AFTER_SECONDS)
-  else if (error instanceof BerthError && error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
+  else if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
   // Set here, too: errors before a route is known pass no hook.
   void reply.code(status).header('x-request-id', request.id).send(body)

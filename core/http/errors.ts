@@ -22,6 +22,6 @@ export const IdempotencyKeyReused = defineError('idempotency_key_reused', 'confl
   'this Idempotency-Key was used for a different request; use a new key')
 
 export const IdempotencyInProgress = defineError('idempotency_in_progress', 'conflict', () =>
-  'a request with this Idempotency-Key is still being worked on')
+  'a request with this Idempotency-Key is still being worked on; send it again in a few seconds', { retryAfterSeconds: 5 })
 
 export const DiskFull = defineError('insufficient_resources', 'conflict', () => 'the disk of the data folder is full')

@@ -84,7 +84,9 @@ eachDatabase(t, 'of the same request many times at once, on two servers, exactly
   const answers = await Promise.all(all)
   t.equal(one.calls.length + two.calls.length, 1)
   t.same(answers.map((answer) => answer.statusCode).sort(), [201, ...Array.from({ length: 9 }, () => 409)])
-  t.match(answers.find((answer) => answer.statusCode === 409)?.json(), { code: 'idempotency_in_progress' })
+  const early409 = answers.find((answer) => answer.statusCode === 409)
+  t.match(early409?.json(), { code: 'idempotency_in_progress' })
+  t.match(early409?.headers, { 'retry-after': /^[1-9]\d*$/, 'x-should-retry': undefined }, 'its sender may well try again: the answer is on its way')
   t.equal((await send(two)).headers['idempotent-replayed'], 'true')
 })
 
