@@ -27,7 +27,7 @@ export interface ErrorAnswer {
 
 /** Fastify's error handler. */
 export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, body } = answerTo(error, request.id)
+  const { status, body } = answerTo(error, request)
   reportUndocumented(request, status, body.code)
   // 501 is not a failure: the server or its host cannot do this at all.
   if (status >= 500 && status !== 501) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
@@ -44,7 +44,7 @@ export function handleError (error: unknown, request: FastifyRequest, reply: Fas
 }
 
 /** The answer to an error. For a fault of the server itself it has only the request id; the log has the cause. */
-export function answerTo (error: unknown, requestId: string): ErrorAnswer {
+function answerTo (error: unknown, request: FastifyRequest): ErrorAnswer {
   if (error instanceof BerthError && error.kind !== 'internal') {
     return answer(error.statusCode, error.code, error.message, error.details)
   }
@@ -60,10 +60,10 @@ export function answerTo (error: unknown, requestId: string): ErrorAnswer {
   }
   const status = isHttpError(error) ? error.statusCode ?? 500 : 500
   if (isHttpError(error) && status >= 400 && status < 500) {
-    return answer(status, CODE_BY_STATUS[status] ?? 'invalid_request', sentence(error))
+    return answer(status, CODE_BY_STATUS[status] ?? 'invalid_request', sentence(error, request))
   }
   if (isHttpError(error) && status === 503) return answer(503, 'unavailable', 'the server cannot take this request now; try again')
-  return answer(500, 'internal_error', `the server failed; its log has the cause under the request id ${requestId}`)
+  return answer(500, 'internal_error', `the server failed; its log has the cause under the request id ${request.id}`)
 }
 
 function answer (status: number, code: string, message: string, details?: readonly ErrorDetail[]): ErrorAnswer {
@@ -75,14 +75,19 @@ function isHttpError (error: unknown): error is FastifyError {
 }
 
 // Fastify's own message, except where ours says more.
-function sentence (error: FastifyError): string {
+function sentence (error: FastifyError, request: FastifyRequest): string {
   switch (error.code) {
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': return 'the request body must be JSON, with content-type application/json'
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': return wrongType(request.routeOptions.config.accepts)
     case 'FST_ERR_CTP_BODY_TOO_LARGE': return 'the request body is larger than this server accepts'
     case 'FST_ERR_BAD_URL': return 'the path is not validly percent-encoded'
     case 'FST_ERR_CTP_INVALID_JSON_BODY': return 'the request body is not valid JSON'
     default: return error.message
   }
+}
+
+function wrongType (accepts: readonly string[] | undefined): string {
+  if (accepts === undefined) return 'the request body must be JSON, with content-type application/json'
+  return `the request body must come with the content-type ${accepts.join(', ').replace(/, (?!.*, )/, ' or ')}`
 }
 
 function pathOf (request: FastifyRequest): string {

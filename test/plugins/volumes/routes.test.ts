@@ -87,6 +87,12 @@ t.test('the same request with an idempotency key makes one volume', async (t) =>
   t.equal(JSON.parse((await call('GET', '/volumes')).text).length, 1)
 })
 
+t.test('an archive of another type is refused with the types that are taken', async (t) => {
+  const { upload } = await startWithVolumes(t)
+  const refused = await upload(Buffer.from('{}'), 'name=data&size_gb=1', { 'content-type': 'application/json' })
+  t.match(refused, { status: 415, body: { code: 'unsupported_media_type', message: 'the request body must come with the content-type application/gzip, application/x-gzip, application/x-tar+gzip or application/octet-stream' } })
+})
+
 t.test('lists are by age, filtered by tags, and in pages', async (t) => {
   const { call, makeVolume } = await startWithVolumes(t)
   const ids = []
