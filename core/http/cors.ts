@@ -2,7 +2,7 @@
 import cors from '@fastify/cors'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
-const EXPOSED = ['ETag', 'Idempotent-Replayed', 'Link', 'Location', 'Retry-After', 'X-Request-Id']
+const EXPOSED = ['ETag', 'Idempotent-Replayed', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'X-Should-Retry', 'X-Trace-Id']
 
 /** Must be registered before the check of keys: a browser's preflight request has none, and the browser must be able to read refusals, too. */
 export async function allowOrigins (app: FastifyInstance, origins: readonly string[]): Promise<void> {

@@ -21,6 +21,8 @@ t.test('pages of a configured origin can ask, and read refusals', async (t) => {
   t.match(first, { statusCode: 204, headers: { 'access-control-allow-origin': ORIGIN, 'access-control-allow-headers': 'authorization' } })
   t.equal((await open.send({ url: '/things', headers: { origin: ORIGIN } })).headers['access-control-allow-origin'], ORIGIN)
   t.match(await open.app.inject({ url: '/things', headers: { origin: ORIGIN } }), { statusCode: 401, headers: { 'access-control-allow-origin': ORIGIN } })
+  const exposed = String((await open.send({ url: '/things', headers: { origin: ORIGIN } })).headers['access-control-expose-headers']).toLowerCase().split(', ')
+  for (const name of ['etag', 'retry-after', 'x-request-id', 'x-should-retry', 'x-trace-id']) t.ok(exposed.includes(name), name)
   t.equal((await open.send({ url: '/things', headers: { origin: 'https://evil.example.com' } })).headers['access-control-allow-origin'], undefined)
   t.equal((await open.send({ url: '/nothing' })).statusCode, 404)
   t.equal((await open.send({ method: 'POST', url: '/things' })).statusCode, 405)
