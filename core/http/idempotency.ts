@@ -113,11 +113,14 @@ function storable (reply: FastifyReply, payload: unknown): StoredAnswer | undefi
 }
 
 function claimFor (request: FastifyRequest, key: string, owner: string, now: number): Claim {
-  const place = [request.principal === null ? '' : durableIdOf(request.principal), request.method, request.url, key].join('\0')
+  const [path = ''] = request.url.split('?', 1)
+  const place = [request.principal === null ? '' : durableIdOf(request.principal), request.method, path, key].join('\0')
+  // What the request asks for stands in its body, or in its query when the body is a stream. Without a query its hash is what it always was: remembered answers outlive an upgrade.
+  const query = JSON.stringify(sorted(request.query)) ?? ''
   return {
     id: createHash('sha256').update(place).digest('hex'),
     // An HMAC, since a body may hold a password that could be guessed from a plain hash.
-    requestHash: createHmac('sha256', key).update(JSON.stringify(sorted(request.body)) ?? '').digest('hex'),
+    requestHash: createHmac('sha256', key).update(JSON.stringify(sorted(request.body)) ?? '').update(query === '{}' ? '' : `\0${query}`).digest('hex'),
     owner,
     createdAt: now,
     expiresAt: now + REMEMBER_MS

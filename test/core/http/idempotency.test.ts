@@ -222,6 +222,14 @@ t.test('the order of fields is of no matter, and neither key nor body is stored'
   t.notMatch(JSON.stringify(row), 'my-key')
 })
 
+t.test('another query is another request, as another body is; the order of its parameters is of no matter', async (t) => {
+  const made = await start(t)
+  t.equal((await post(made, { name: 'a' }, 'k', '/things?size=1&name=x')).statusCode, 201)
+  t.equal((await post(made, { name: 'a' }, 'k', '/things?name=x&size=1')).headers['idempotent-replayed'], 'true')
+  for (const url of ['/things?size=2&name=x', '/things?size=1', '/things']) t.match((await post(made, { name: 'a' }, 'k', url)).json(), { code: 'idempotency_key_reused' }, url)
+  t.same(made.calls, ['a'])
+})
+
 t.test('a key that is none is refused', async (t) => {
   const made = await start(t)
   for (const key of ['', 'a b', 'x'.repeat(256)]) t.match(await post(made, { name: 'a' }, key), { statusCode: 400 }, JSON.stringify(key))

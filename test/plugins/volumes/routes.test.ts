@@ -93,6 +93,15 @@ t.test('an archive of another type is refused with the types that are taken', as
   t.match(refused, { status: 415, body: { code: 'unsupported_media_type', message: 'the request body must come with the content-type application/gzip, application/x-gzip, application/x-tar+gzip or application/octet-stream' } })
 })
 
+t.test('an archive sent again with its idempotency key and another query is refused', async (t) => {
+  const { upload, call } = await startWithVolumes(t)
+  const archive = gzipSync(tar([{ path: 'f', content: 'x' }]))
+  t.equal((await upload(archive, 'name=one&size_gb=1', { 'idempotency-key': 'k' })).status, 201)
+  t.match(await upload(archive, 'size_gb=1&name=one', { 'idempotency-key': 'k' }), { status: 201, headers: { 'idempotent-replayed': 'true' } })
+  t.match(await upload(archive, 'name=two&size_gb=1', { 'idempotency-key': 'k' }), { status: 409, body: { code: 'idempotency_key_reused' } })
+  t.equal(JSON.parse((await call('GET', '/volumes')).text).length, 1)
+})
+
 t.test('lists are by age, filtered by tags, and in pages', async (t) => {
   const { call, makeVolume } = await startWithVolumes(t)
   const ids = []
