@@ -28,7 +28,7 @@ import { answerUnknownRoutes } from './not-found.ts'
 import { registerOpenapi } from './openapi/register.ts'
 import { documentTags, type DocumentTag } from './openapi/tags.ts'
 import { assumeEmptyBody } from './optional-body.ts'
-import { parseQuery } from './query-string.ts'
+import { parseQuery, refuseLongQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
@@ -137,7 +137,7 @@ function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, databas
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     if (isPreflightRoute(route)) return
-    route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
+    route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, refuseLongQuery, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
     const first = [...takesBody(route) ? [authorizeAgain, resumeTrace] : [], ...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
     if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]

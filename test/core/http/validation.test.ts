@@ -115,6 +115,8 @@ t.test('query and path values get their types, and only there', async (t) => {
     ['/things?limt=1', 'query parameter limt is not a known field; did you mean limit?'],
     ['/things?tags=x', 'query parameter tags must be an object'],
     ['/things?tags[a][b]=c', 'query parameter tags.a must be a string'],
+    [`/things?${'&'.repeat(200)}limt=1`, 'query parameter limt is not a known field; did you mean limit?'],
+    [`/things?${'ids=a&'.repeat(200)}limit=1`, 'the query must have at most 200 parameters'],
     ['/things?__proto__[a]=b&constructor=x', 'query parameter constructor is not a known field'],
     ['/numbers/x', 'path parameter n must be an integer'],
     ['/numbers/%ZZ', 'the path is not validly percent-encoded']
