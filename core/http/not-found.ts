@@ -13,7 +13,7 @@ export function answerUnknownRoutes (app: FastifyInstance): (route: RouteOptions
     const methods = [...known.values()].filter(({ pattern }) => pattern.test(path)).flatMap((entry) => [...entry.methods])
     if (methods.length === 0) throw RouteNotFound(request.method, path)
     const allowed = [...new Set(methods)].sort().join(', ')
-    return reply.code(405).header('allow', allowed)
+    return reply.code(405).header('allow', allowed).header('x-should-retry', 'false')
       .send({ code: 'method_not_allowed', message: `${path} has no ${request.method}; it has ${allowed}` })
   })
 

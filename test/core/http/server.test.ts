@@ -117,6 +117,7 @@ t.test('unknown paths get 404, known paths with another method 405', async (t) =
   const wrong = await send({ method: 'PUT', url: '/things/a%2Fb' })
   t.equal(wrong.statusCode, 405)
   t.equal(wrong.headers['allow'], 'DELETE, GET, HEAD')
+  t.equal(wrong.headers['x-should-retry'], 'false')
   t.match(wrong.json(), { code: 'method_not_allowed' })
   t.equal((await send({ method: 'PUT', url: '/things/special' })).headers['allow'], 'DELETE, GET, HEAD, POST')
 })
