@@ -32,7 +32,7 @@ export function imageRoutes ({ images, shares, mayWrite }: ImageRouteOptions): F
     })
 
     app.get('/images', {
-      config: { scope: 'image:read' },
+      config: { scope: 'image:read', errors: [InvalidName] },
       schema: { tags: ['images'], querystring: ImageListQuery, response: { 200: ImageList } }
     }, async (request, reply) => {
       return answerPage(await images.list(request.query), ({ name }) => name, request, reply).map(imageBody)

@@ -71,6 +71,7 @@ function finishOperation (operation: Operation, place: Place): void {
   }
   if (notes?.idempotent === true) parameters.push(IDEMPOTENCY_KEY)
   if (place.isConditional) parameters.push(IF_MATCH)
+  if (isVersionedRead(operation, notes, place)) parameters.push(IF_NONE_MATCH)
   if (parameters.length > 0) operation.parameters = parameters
   if (notes?.accepts !== undefined) operation.requestBody = { required: true, content: Object.fromEntries(notes.accepts.map((type) => [type, { schema: BINARY }])) }
   if (notes?.optionalBody === true && operation.requestBody !== undefined) operation.requestBody = { ...operation.requestBody, required: false }
@@ -106,6 +107,13 @@ const IF_MATCH: Parameter = {
   schema: { type: 'string' },
   description: 'The `ETag` of a GET of this path, or several: the change is made only if one of them is still the one of what is there, or with `*` if anything is. Else the answer is 412. It needs a key that may read it, too'
 }
+const IF_NONE_MATCH: Parameter = {
+  in: 'header',
+  name: 'If-None-Match',
+  schema: { type: 'string' },
+  description: 'The `ETag` of an earlier answer, or several: as long as one of them is still the one of what is there, the answer is 304 without a body'
+}
+const NOT_MODIFIED: Response = { description: 'Not Modified: it is still what `If-None-Match` names' }
 const ETAG = { schema: { type: 'string' }, description: 'Names this version of what was read: for `If-None-Match` of a GET, and `If-Match` of a change' }
 const REQUEST_ID = { schema: { type: 'string' }, description: 'Names the request in the server\'s log; the caller\'s own when it sent a sane one' }
 const LINK = { schema: { type: 'string' }, description: 'With `rel="next"` the address of the next page, when there is one' }
@@ -113,11 +121,18 @@ const RETRY_AFTER = { schema: { type: 'integer' }, description: 'Seconds after w
 const IDEMPOTENT_REPLAYED = { schema: { type: 'string', enum: ['true'] }, description: 'Only of an answer that an earlier request with the same `Idempotency-Key` got' }
 const ERROR = { $ref: '#/components/schemas/Error' }
 
-function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined, place: Place): Record<string, Response> {
+/** Whether its answer has a version, which a client that has it already names to be sent nothing. */
+function isVersionedRead ({ responses = {} }: Operation, notes: RouteNotes | undefined, { isRead }: Place): boolean {
+  return isRead && '200' in responses && notes?.produces === undefined && notes?.websocket !== true
+}
+
+function responsesOf (operation: Operation, notes: RouteNotes | undefined, place: Place): Record<string, Response> {
+  const { parameters = [], responses = {} } = operation
+  const isVersioned = isVersionedRead(operation, notes, place)
   const isList = parameters.some(({ in: place, name }) => place === 'query' && name === 'after') && parameters.some(({ name }) => name === 'limit')
   const isStream = notes?.websocket === true || notes?.produces !== undefined
   const codes = { ...notes?.errorCodes, ...place.isConditional ? { 412: [PreconditionFailed.code] } : {} }
-  const all: Record<string, Response> = { ...isStream ? streamResponse(notes) : responses, ...refusals(codes) }
+  const all: Record<string, Response> = { ...isStream ? streamResponse(notes) : responses, ...isVersioned ? { 304: NOT_MODIFIED } : {}, ...refusals(codes) }
   return Object.fromEntries(Object.entries(all).map(([status, response]) => [status, {
     ...response,
     description: response.description === 'Default Response' ? STATUS_CODES[status] ?? 'Error' : response.description,
@@ -125,9 +140,9 @@ function responsesOf ({ parameters = [], responses = {} }: Operation, notes: Rou
       ...response.headers,
       'X-Request-Id': REQUEST_ID,
       ...isList && status === '200' ? { Link: LINK } : {},
-      ...status === '429' || status === '503' ? { 'Retry-After': RETRY_AFTER } : {},
+      ...status === '429' || status === '503' || (status === '409' && notes?.idempotent === true) ? { 'Retry-After': RETRY_AFTER } : {},
       ...notes?.idempotent === true && status.startsWith('2') ? { 'Idempotent-Replayed': IDEMPOTENT_REPLAYED } : {},
-      ...status === '412' || (place.isRead && status === '200' && notes?.produces === undefined) ? { ETag: ETAG } : {}
+      ...status === '412' || (isVersioned && (status === '200' || status === '304')) ? { ETag: ETAG } : {}
     }
   }]))
 }

@@ -13,9 +13,7 @@ const TAGS = ['builders']
 export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/builders', {
-      config: { ...WRITE, idempotent: true, errors: [BuilderExists] },
-      // A client may send no body at all.
-      preValidation: async (request) => { request.body ??= {} },
+      config: { ...WRITE, idempotent: true, optionalBody: true, errors: [BuilderExists] },
       schema: { tags: TAGS, body: CreateBuilder, response: { 201: BuilderView } }
     }, async (request, reply) => reply.code(201).send(builders.view(await builders.create(wantedOf(request.body)))))
 

@@ -17,7 +17,7 @@ interface Operation {
   readonly description: string
   readonly tags: readonly string[]
   readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> }
+  readonly requestBody?: { readonly required?: boolean, readonly content: Readonly<Record<string, unknown>> }
   readonly responses: Readonly<Record<string, { readonly description: string, readonly headers?: Readonly<Record<string, unknown>>, readonly content?: Readonly<Record<string, unknown>> }>>
 }
 interface Document {
@@ -112,6 +112,9 @@ t.test('the document', async (t) => {
     t.ok(list?.responses['200']?.headers?.['Link'])
     t.ok(list?.responses['200']?.headers?.['X-Request-Id'])
     t.ok(list?.responses['200']?.headers?.['ETag'])
+    t.match(list?.parameters?.filter(({ in: place }) => place === 'header'), [{ name: 'If-None-Match' }])
+    t.match(list?.responses['304'], { headers: { ETag: {} }, content: undefined })
+    for (const { name, responses } of operations) t.equal('304' in responses, 'ETag' in (responses['200']?.headers ?? {}), `${name}: 304 where a read has a version`)
     const change = document.paths['/instances/{id}']?.['patch']
     t.match(change?.parameters?.filter(({ in: place }) => place === 'header'), [{ name: 'If-Match' }])
     t.ok(change?.responses['412']?.headers?.['ETag'])
@@ -121,7 +124,7 @@ t.test('the document', async (t) => {
     t.notMatch(Object.keys(document.paths).join(), /\*/)
     t.ok(document.paths['/instances']?.['post']?.parameters?.some(({ in: place, name }) => place === 'header' && name === 'Idempotency-Key'))
     const { responses = {} } = document.paths['/instances']?.['post'] ?? {}
-    t.ok(['429', '503'].every((status) => responses[status]?.headers?.['Retry-After'] !== undefined), 'when it may be sent again')
+    t.ok(['409', '429', '503'].every((status) => responses[status]?.headers?.['Retry-After'] !== undefined), 'when it may be sent again')
     t.same(Object.entries(responses).filter(([, { headers = {} }]) => 'Idempotent-Replayed' in headers).map(([status]) => status), ['201'])
   })
 
@@ -129,6 +132,7 @@ t.test('the document', async (t) => {
     for (const path of Object.values(withoutDeleted({ instances: '/instances/{id}/logs', builds: '/builds/{id}/events' }))) t.same(Object.keys(document.paths[path]?.['get']?.responses['200']?.content ?? {}), ['text/event-stream'], path)
     for (const path of ['/instances/{id}/exec', '/instances/{id}/cp', '/instances/{id}/forward']) t.ok(document.paths[path]?.['get']?.responses['101'], path)
     for (const [path, type] of Object.values(withoutDeleted({ volumes: ['/volumes/from-archive', 'application/gzip'], builds: ['/builds', 'multipart/form-data'] } as const))) t.ok(document.paths[path]?.['post']?.requestBody?.content[type], path)
+    for (const path of Object.values(withoutDeleted({ builds: '/builders' }))) t.equal(document.paths[path]?.['post']?.requestBody?.required, false, `${path}: a body may be left out`)
   })
 
   await t.test('shows an example of each JSON body that is sent, and that comes with success', async (t) => {
@@ -175,6 +179,7 @@ t.test('the document', async (t) => {
     }
     if (!DELETED.includes('snapshots')) t.match(errorsOf('POST /snapshots/{snapshotId}/fork', '404'), /`not_found`/)
     t.notMatch(errorsOf('GET /instances', '400'), /volume/)
+    t.match(errorsOf('GET /images', '400'), /`invalid_name`/, 'of the name that is looked for')
   })
 
   await t.test('is clean by the linter\'s recommended rules', async (t) => {
