@@ -2,7 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../core/json/shape.ts'
 import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { ROOTFS, sizeOf, type Folders, type StoredContent } from './folders.ts'
@@ -41,8 +41,8 @@ const OVERHEAD = 1.1
 /** manifest, configuration, tokens, and the redirections of many small layers */
 const SLACK_BYTES = 16 * 2 ** 20
 const Reference = Type.Object({ digest: Type.String({ pattern: '^[a-z0-9]+:[0-9a-f]+$' }) })
-const LayoutIndex = Type.Object({ manifests: Type.Array(Reference) })
-const LayoutManifest = Type.Object({ config: Reference })
+const isLayoutIndex = shape(Type.Object({ manifests: Type.Array(Reference) }))
+const isLayoutManifest = shape(Type.Object({ config: Reference }))
 
 /** Pulls and converts; resolves to the folder to publish and what it holds. */
 export async function convert (conversion: Conversion): Promise<{ folder: string, content: StoredContent }> {
@@ -80,9 +80,9 @@ async function copy (conversion: Conversion, layout: string): Promise<void> {
 async function readConfig (layout: string, conversion: Conversion): Promise<ReadConfig> {
   const { name, host } = conversion
   const index = await readJson(join(layout, 'index.json'))
-  const manifestDigest = Value.Check(LayoutIndex, index) ? index.manifests[0]?.digest : undefined
+  const manifestDigest = isLayoutIndex(index) ? index.manifests[0]?.digest : undefined
   const manifest = manifestDigest === undefined ? undefined : await readJson(blob(layout, manifestDigest))
-  const config = Value.Check(LayoutManifest, manifest) ? readImageConfig(await readFile(blob(layout, manifest.config.digest), 'utf8')) : undefined
+  const config = isLayoutManifest(manifest) ? readImageConfig(await readFile(blob(layout, manifest.config.digest), 'utf8')) : undefined
   if (config === undefined) throw new PullFailure('not-an-image', `${name} is not a container image: its configuration cannot be read`)
   if (config.platform.os !== host.os || config.platform.architecture !== host.architecture) {
     throw new PullFailure('wrong-platform', `${name} is made for ${formatPlatform(config.platform)}; this host runs ${formatPlatform(host)}`)

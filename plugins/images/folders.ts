@@ -3,9 +3,9 @@ import { constants } from 'node:fs'
 import { access, chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import { Value } from 'typebox/value'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
+import { shape } from '../../core/json/shape.ts'
 import type { RunConfig } from './image-config.ts'
 import type { FileOwners } from './owners.ts'
 
@@ -29,6 +29,7 @@ const StoredConfig = Type.Object({
     stopSignal: Type.Integer()
   })
 })
+const isStoredConfig = shape(StoredConfig)
 
 /** The file beside a root file system. */
 export interface StoredContent {
@@ -69,7 +70,7 @@ export function createFolders (root: string, owners: FileOwners): Folders {
     try {
       await access(join(folder, ROOTFS), constants.R_OK)
       const parsed: unknown = JSON.parse(await readFile(join(folder, CONFIG), 'utf8'))
-      return Value.Check(StoredConfig, parsed) && parsed.digest === digest ? asContent(parsed) : undefined
+      return isStoredConfig(parsed) && parsed.digest === digest ? asContent(parsed) : undefined
     } catch (error) {
       if (error instanceof SyntaxError || isMissing(error)) return undefined
       throw error

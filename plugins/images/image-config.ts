@@ -1,7 +1,7 @@
 // Reads an OCI image configuration: the program and its settings. A stranger wrote it, so everything is checked.
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../core/json/shape.ts'
 import { historyOf } from './layers/history.ts'
 
 const SIGTERM = 15
@@ -20,6 +20,7 @@ const ImageConfiguration = Type.Object({
     Cmd: Strings, Entrypoint: Strings, Env: Strings, WorkingDir: Text, User: Text, StopSignal: Text
   })]))
 })
+const isConfiguration = shape(ImageConfiguration)
 
 /** An image's settings for running it. */
 export interface RunConfig {
@@ -47,7 +48,7 @@ export function readImageConfig (json: string): ReadConfig | undefined {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
-  if (!Value.Check(ImageConfiguration, parsed)) return undefined
+  if (!isConfiguration(parsed)) return undefined
   const createdBy = historyOf(parsed)
   return {
     platform: { os: parsed.os || 'linux', architecture: parsed.architecture ?? '', variant: parsed.variant || undefined },

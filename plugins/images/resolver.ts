@@ -1,6 +1,6 @@
 // Asks a registry what a reference means for this host: the digest of one manifest, and the size of its layers.
 import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../core/json/shape.ts'
 import { digestOf } from '../../core/library/oci/digest.ts'
 import type { ImageReference } from '../../core/library/oci/reference.ts'
 import { sumOfSizes } from '../../core/library/oci/sizes.ts'
@@ -23,12 +23,13 @@ export interface Resolved {
 }
 
 const Descriptor = Type.Object({ digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }), size: Type.Optional(Type.Number()), mediaType: Type.Optional(Type.String()) })
-const Index = Type.Object({
+const isIndex = shape(Type.Object({
   manifests: Type.Array(Type.Intersect([Descriptor, Type.Object({
     platform: Type.Optional(Type.Object({ os: Type.String(), architecture: Type.String(), variant: Type.Optional(Type.String()) }))
   })]))
-})
-const Manifest = Type.Object({ config: Descriptor, layers: Type.Array(Descriptor) })
+}))
+const isManifest = shape(Type.Object({ config: Descriptor, layers: Type.Array(Descriptor) }))
+const isSchema1 = shape(Type.Object({ schemaVersion: Type.Literal(1) }))
 
 const IMAGE_CONFIGS = new Set(['application/vnd.oci.image.config.v1+json', 'application/vnd.docker.container.image.v1+json'])
 // An OCI manifest may contain another artifact despite the config type of an image; the media types of its layers show it.
@@ -50,7 +51,7 @@ export async function resolveReference (options: ResolveOptions): Promise<Resolv
   const { reference } = options
   const raw = await fetched(options, reference.digest ?? reference.tag ?? 'latest')
   const parsed = parse(raw, reference.name)
-  if (!Value.Check(Index, parsed)) return describe(raw, parsed, reference.name)
+  if (!isIndex(parsed)) return describe(raw, parsed, reference.name)
   const chosen = choosePlatform(parsed.manifests, options.host)
   if (chosen === undefined) {
     const has = parsed.manifests.flatMap((entry) => entry.platform === undefined || entry.platform.os === 'unknown' ? [] : [formatPlatform(entry.platform)])
@@ -75,10 +76,10 @@ function parse (raw: string, name: string): unknown {
 }
 
 function describe (raw: string, parsed: unknown, name: string): Resolved {
-  if (Value.Check(Type.Object({ schemaVersion: Type.Literal(1) }), parsed)) {
+  if (isSchema1(parsed)) {
     throw new PullFailure('unsupported', `${name} has a manifest of schema 1, which is no longer supported; push it again with a current tool`)
   }
-  if (!Value.Check(Manifest, parsed)) throw new PullFailure('not-an-image', `${name} is not a container image: its manifest has no config and layers`)
+  if (!isManifest(parsed)) throw new PullFailure('not-an-image', `${name} is not a container image: its manifest has no config and layers`)
   const type = parsed.config.mediaType
   if (type !== undefined && !IMAGE_CONFIGS.has(type)) throw new PullFailure('not-an-image', `${name} is not a container image but ${shown(type)}`)
   const foreign = parsed.layers.find((layer) => layer.mediaType !== undefined && !LAYER.test(layer.mediaType))

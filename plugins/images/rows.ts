@@ -1,6 +1,6 @@
 // Rows as the database gives them, turned into what the rest of the plugin works with.
 import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../core/json/shape.ts'
 import type { ImageStatus } from './contract.ts'
 import type { RunConfig } from './image-config.ts'
 import type { AttemptState, ContentRow, TagRow } from './record.ts'
@@ -37,15 +37,16 @@ export interface StoredContentRow {
 }
 
 const StringMap = Type.Record(Type.String(), Type.String())
+const isStringMap = shape(StringMap)
 const Strings = Type.Array(Type.String())
-const StoredRunConfig = Type.Object({
+const isRunConfig = shape(Type.Object({
   cmd: Type.Optional(Strings),
   entrypoint: Type.Optional(Strings),
   env: StringMap,
   workingDir: Type.Optional(Type.String()),
   user: Type.Optional(Type.String()),
   stopSignal: Type.Integer()
-})
+}))
 
 export function tagOf (row: StoredTagRow): TagRow {
   return {
@@ -55,7 +56,7 @@ export function tagOf (row: StoredTagRow): TagRow {
     nextDigest: row.next_digest ?? undefined,
     state: row.state,
     error: row.error ?? undefined,
-    tags: Value.Parse(StringMap, JSON.parse(row.tags)),
+    tags: stored(isStringMap, row.tags),
     createdAt: new Date(Number(row.created_at))
   }
 }
@@ -82,5 +83,11 @@ export function contentOf (row: StoredContentRow): ContentRow {
 }
 
 function readRun (json: string): RunConfig {
-  return Value.Parse(StoredRunConfig, JSON.parse(json))
+  return stored(isRunConfig, json)
+}
+
+function stored<T> (isWhole: (value: unknown) => value is T, json: string): T {
+  const value: unknown = JSON.parse(json)
+  if (!isWhole(value)) throw new Error('a row of an image cannot be read: it is damaged, or of a later version')
+  return value
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../core/json/shape.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
 import { sumOfSizes } from '../../core/library/oci/sizes.ts'
@@ -35,7 +35,7 @@ interface Run extends CopierParts, CopyOptions {
 
 interface Source { readonly name: string, readonly access: RegistryAccess, readonly weight: ImageWeight }
 
-const Manifest = Type.Object({ layers: Type.Array(Type.Object({ size: Type.Number() })) })
+const isManifest = shape(Type.Object({ layers: Type.Array(Type.Object({ size: Type.Number() })) }))
 
 export function createCopier (parts: CopierParts): Copier {
   return async (push, options) => await parts.folders.using(async (folder) => await copyFrom({ ...parts, ...options, push, folder }))
@@ -80,7 +80,7 @@ async function readSource ({ sources, push, folder, signal, timeoutMs }: Run, or
 
 function weightOf (manifest: string, name: string): ImageWeight {
   const parsed = parse(manifest)
-  if (!Value.Check(Manifest, parsed)) throw new PushFailure('unsupported', `the manifest of ${name} cannot be read`)
+  if (!isManifest(parsed)) throw new PushFailure('unsupported', `the manifest of ${name} cannot be read`)
   const bytes = sumOfSizes(parsed.layers.map(({ size }) => size))
   if (bytes === undefined) throw new PushFailure('unsupported', `the manifest of ${name} names sizes of layers that cannot be true`)
   return { layers: parsed.layers.length, bytes }

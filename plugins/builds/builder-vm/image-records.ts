@@ -1,15 +1,15 @@
 // Reads from buildah's store in the VM which content a base image's name stood for.
 import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '../../../core/json/shape.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { outputOf } from './guest-command.ts'
 
-const Digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })
-const Records = Type.Array(Type.Object({
+const DIGEST = /^sha256:[0-9a-f]{64}$/
+const areRecords = shape(Type.Array(Type.Object({
   digest: Type.Optional(Type.String()),
   names: Type.Optional(Type.Array(Type.String())),
   'big-data-names': Type.Optional(Type.Array(Type.String()))
-}))
+})))
 const DEFAULT_REGISTRY = 'docker.io'
 /** A builder's store has an image for each step. */
 const MAX_RECORDS_BYTES = 32 * 2 ** 20
@@ -24,12 +24,12 @@ export interface StoredImage {
 /** @param searched the registries of short names, in order */
 export async function findStoredImage (link: GuestLink, store: string, written: string, searched: readonly string[], signal: AbortSignal): Promise<StoredImage | undefined> {
   const printed = parse(await outputOf(link, ['cat', `${store}/overlay-images/images.json`], signal, MAX_RECORDS_BYTES))
-  if (!Value.Check(Records, printed)) return undefined
+  if (!areRecords(printed)) return undefined
   for (const name of fullNames(written, searched)) {
     const record = printed.find(({ names }) => names?.includes(name) === true)
-    if (record === undefined || !Value.Check(Digest, record.digest)) continue
+    if (record?.digest === undefined || !DIGEST.test(record.digest)) continue
     const others = (record['big-data-names'] ?? []).filter((each) => each.startsWith('manifest-')).map((each) => each.slice('manifest-'.length))
-    return { digest: record.digest, digests: [record.digest, ...others.filter((each) => Value.Check(Digest, each))] }
+    return { digest: record.digest, digests: [record.digest, ...others.filter((each) => DIGEST.test(each))] }
   }
   return undefined
 }

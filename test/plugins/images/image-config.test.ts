@@ -1,5 +1,6 @@
 import t from 'tap'
 import { readImageConfig, readSignal } from '../../../plugins/images/image-config.ts'
+import { limitMs, msOf } from '../../helpers/processor-time.ts'
 
 t.test('a configuration is read field by field, with what is absent left out', async (t) => {
   t.same(readImageConfig(JSON.stringify({
@@ -16,6 +17,19 @@ t.test('a configuration is read field by field, with what is absent left out', a
   }
   t.same(readImageConfig('{"architecture":"arm64"}')?.platform, { os: 'linux', architecture: 'arm64', variant: undefined })
   for (const bad of ['', 'x', '[]', '1', 'null', '{"config":{"Cmd":"run"}}', '{"config":{"Env":[1]}}', '{"config":[]}']) t.equal(readImageConfig(bad), undefined, bad)
+})
+
+t.test('a configuration as large as registries may send is read while nobody waits', async (t) => {
+  const limit = limitMs()
+  const bytes = 4 * 2 ** 20
+  for (const [name, json] of Object.entries({
+    env: `{"config":{"Env":[${'"",'.repeat(bytes / 3 - 20)}""]}}`,
+    history: `{"rootfs":{"diff_ids":[]},"history":[${'{},'.repeat(bytes / 3 - 20)}{}]}`
+  })) {
+    const took = msOf(() => { readImageConfig(json) })
+    // JSON itself takes half of it.
+    t.ok(took < 2 * limit, `${name}: ${took} ms of ${2 * limit}`)
+  }
 })
 
 t.test('an environment cannot reach into the prototype', async (t) => {
