@@ -122,7 +122,8 @@ export class BuildRepository {
 
   async remove (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
-      const row: Row | undefined = await this.#builds(trx).where({ id }).first()
+      // Waits for a commit of this row whose answer was lost and which is still to be done.
+      const row: Row | undefined = await this.#builds(trx).where({ id }).forUpdate().first()
       if (await this.#builds(trx).where({ id }).delete() > 0 && row !== undefined) note({ action: 'deleted', ...stateOf(recordOf(row)) })
     })
   }

@@ -1,7 +1,7 @@
 // Reads and writes the ingresses of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
-import { isDuplicate } from '../../core/db/transaction.ts'
+import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
 import type { IngressRecord, IngressRule } from './record.ts'
 
 interface Row { id: string, host_id: string, name: string, tags: string, rules: string, created_at: number | string }
@@ -47,10 +47,18 @@ export class IngressRepository {
     return (await this.#database<ClaimRow>(CLAIMS).where({ host_id: this.#hostId, claim }).first())?.ingress_id
   }
 
+  /** Returns once each change of it has ended that was begun before, such as one whose connection was lost. */
+  async settle ({ id }: IngressRecord): Promise<void> {
+    await inTransaction(this.#database, async (trx) => {
+      await trx<Row>(INGRESSES).where({ host_id: this.#hostId, id }).forUpdate().first()
+    })
+  }
+
   async remove (record: IngressRecord): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
-      await trx<ClaimRow>(CLAIMS).where({ host_id: this.#hostId, ingress_id: record.id }).delete()
+      // The ingress first: that waits for a commit of it whose answer was lost and which is still to be done.
       if (await trx<Row>(INGRESSES).where({ host_id: this.#hostId, id: record.id }).delete() > 0) note({ action: 'deleted', ...stateOf(record) })
+      await trx<ClaimRow>(CLAIMS).where({ host_id: this.#hostId, ingress_id: record.id }).delete()
     })
   }
 }

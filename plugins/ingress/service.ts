@@ -143,7 +143,7 @@ export class Ingresses {
         await repository.remove(record)
         await this.#changed()
         // It may have been stored all the same, and must not be served any more then.
-      }, () => { this.#settleLater() })
+      }, () => { this.#settleLater(async () => { await repository.settle(record) }) })
       await this.#keepCertificates()
     })
   }
@@ -220,10 +220,10 @@ export class Ingresses {
   }
 
   /** What a change that failed has stored is not known: it is read as soon as that works. @param undo what is done before */
-  #settleLater (undo?: () => Promise<void>): void {
+  #settleLater (undo: () => Promise<void>): void {
     void untilDone(async () => {
       await this.#inLine(async () => {
-        await undo?.()
+        await undo()
         await this.#changed()
       })
     }, this.#closing.signal)

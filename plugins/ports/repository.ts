@@ -52,7 +52,8 @@ export class PortRepository {
   async remove (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#changes.commit(async (trx, note) => {
-      const rows: Row[] = await this.#rows(trx).whereIn('id', [...ids])
+      // Waits for a commit of these rows whose answer was lost and which is still to be done.
+      const rows: Row[] = await this.#rows(trx).whereIn('id', [...ids]).forUpdate()
       await this.#rows(trx).whereIn('id', rows.map(({ id }) => id)).delete()
       for (const row of rows) note({ action: 'deleted', ...stateOf(portOf(row)) })
     })

@@ -81,7 +81,8 @@ export class PushRepository {
   /** Removes a push that its caller knows nothing of. */
   async remove (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
-      const row: Row | undefined = await this.#rows(trx).where({ id }).first()
+      // Waits for a commit of this row whose answer was lost and which is still to be done.
+      const row: Row | undefined = await this.#rows(trx).where({ id }).forUpdate().first()
       if (row === undefined) return
       await this.#rows(trx).where({ id }).delete()
       note({ action: 'deleted', ...stateOf(recordOf(row)) })

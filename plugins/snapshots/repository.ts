@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
 import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
-import { isDuplicate } from '../../core/db/transaction.ts'
+import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../core/http/list.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { Named } from '../../core/http/lookup.ts'
@@ -108,6 +108,14 @@ export class SnapshotRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
+  /** The snapshot as it is once each change has ended that was begun before, such as one whose connection was lost. */
+  async settled (id: string): Promise<SnapshotRecord | undefined> {
+    return await inTransaction(this.#database, async (trx) => {
+      const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id }).forUpdate().first()
+      return row === undefined ? undefined : recordOf(row)
+    })
+  }
+
   /** A whole one, by its id. */
   async findReady (id: string): Promise<SnapshotRecord | undefined> {
     const record = await this.find(id)
@@ -128,7 +136,10 @@ export class SnapshotRepository {
     try {
       // Two that are made at the same time may get the same number; those of a schedule are made one after the other.
       const [last]: { number: number | string | null }[] = await this.#rows().where({ source_id: record.sourceId }).max({ number: 'number' })
-      await this.#database<Row>(TABLE).insert({ ...rowOf(record, this.#hostId), number: Number(last?.number ?? 0) + 1 })
+      // A transaction, although it is one write: when its answer is lost, either the row is locked until it is there, or it never comes.
+      await inTransaction(this.#database, async (trx) => {
+        await trx<Row>(TABLE).insert({ ...rowOf(record, this.#hostId), number: Number(last?.number ?? 0) + 1 })
+      })
       return true
     } catch (error) {
       if (isDuplicate(error)) return false
@@ -185,9 +196,9 @@ export class SnapshotRepository {
     })
   }
 
-  /** Notes a change only of whole snapshots. */
+  /** Notes a change only of whole snapshots. Waits for a commit of this row whose answer was lost and which is still to be done. */
   async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
-    const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id, status: 'ready' }).first()
+    const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id, status: 'ready' }).forUpdate().first()
     if (row !== undefined) note({ action, ...stateOf(recordOf(row)) })
   }
 

@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
 import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
 import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
-import { isDuplicate } from '../../core/db/transaction.ts'
+import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../core/http/list.ts'
 import type { VolumeClaim } from '../instances/volumes/contract.ts'
 import { VolumeAttached, VolumeInUse } from './errors.ts'
@@ -101,9 +101,12 @@ export class VolumeRepository {
     return rows.map(attachmentOf)
   }
 
+  /** Once each change of them has ended that was begun before, such as one whose connection was lost. */
   async attachmentsOf (instanceId: string): Promise<Attachment[]> {
-    const rows: AttachmentRow[] = await this.#attachments().where({ instance_id: instanceId })
-    return rows.map(attachmentOf)
+    return await inTransaction(this.#database, async (trx) => {
+      const rows: AttachmentRow[] = await this.#attachments(trx).where({ instance_id: instanceId }).forUpdate()
+      return rows.map(attachmentOf)
+    })
   }
 
   /** A whole one by its id. */
@@ -171,9 +174,9 @@ export class VolumeRepository {
     })
   }
 
-  /** Whether there is a row of a volume that did not become whole, or is being deleted. */
+  /** Whether there is a row of a volume that did not become whole, or is being deleted; once each change of it has ended that was begun before, such as one whose connection was lost. */
   async isLeft (record: VolumeRecord): Promise<boolean> {
-    return await this.#left(record).first() !== undefined
+    return await inTransaction(this.#database, async (trx) => await this.#left(record, trx).forUpdate().first() !== undefined)
   }
 
   /** Removes that row; never that of another volume, which may have its id. */
@@ -221,9 +224,9 @@ export class VolumeRepository {
     return recordOf(row)
   }
 
-  /** Notes a change only of whole volumes that belong to callers. */
+  /** Notes a change only of whole volumes that belong to callers. Waits for a commit of this row whose answer was lost and which is still to be done. */
   async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
-    const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).whereNull('owner').first()
+    const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).whereNull('owner').forUpdate().first()
     if (row === undefined) return
     const attachments: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: id }).orderBy([{ column: 'created_at' }, { column: 'instance_id' }])
     note({ action, ...stateOf(recordOf(row), attachments.map(attachmentOf)) })
@@ -234,8 +237,8 @@ export class VolumeRepository {
     return withAttachments(rows.map(recordOf), attachments.map(attachmentOf))
   }
 
-  #left ({ id, name, createdAt }: VolumeRecord): Knex.QueryBuilder<Row, Row[]> {
-    return this.#volumes().where({ id, name, created_at: createdAt }).whereNot({ status: 'ready' })
+  #left ({ id, name, createdAt }: VolumeRecord, db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return this.#volumes(db).where({ id, name, created_at: createdAt }).whereNot({ status: 'ready' })
   }
 
   #whole (owner: string | undefined): Knex.QueryBuilder<Row, Row[]> {

@@ -45,10 +45,10 @@ export function createBuilders (context: Context): Builders {
   /** The row of one may say already that it is ready, before its answer has come. */
   const requireAtRest = (id: string): void => { if (pruning.has(id)) throw BuilderBusy(id, 'is being pruned') }
   /** Whether a builder is to be pruned is not known: it was to be stored, and the answer was lost. Until it is known, it gets no build. */
-  const beginLater = (id: string): void => {
+  const beginLater = ({ id, volumeId }: BuilderRecord): void => {
     laterOnce(later, `prune ${id}`, async () => {
       await locks.hold(id, async () => {
-        const record = await builders.find(id)
+        const record = await builders.settled(id, volumeId)
         if (pruning.has(id)) return
         if (record?.status === 'pruning') begin(record)
         else queue.unblock(id)
@@ -84,7 +84,7 @@ export function createBuilders (context: Context): Builders {
         const record = await whole(id)
         requireAtRest(id)
         claim(context, record, { mayHaveWaiting: true })
-        await nowOrLater(async () => { await builders.setStatus(id, 'pruning') }, () => { beginLater(id) })
+        await nowOrLater(async () => { await builders.setStatus(id, 'pruning') }, () => { beginLater(record) })
         begin(record)
         return { ...record, status: 'pruning' }
       })

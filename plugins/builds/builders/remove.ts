@@ -16,7 +16,7 @@ export function removeLater (context: Context, { id, volumeId }: BuilderRecord):
   laterOnce(later, `builder ${volumeId}`, async () => {
     await locks.hold(id, async () => {
       // Another builder may have its id by now.
-      const record = await builders.withDisk(id, volumeId)
+      const record = await builders.settled(id, volumeId)
       if (record === undefined) return
       // It may have become ready without an answer, and somebody may use it.
       claim(context, record)

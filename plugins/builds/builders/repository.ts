@@ -1,10 +1,11 @@
 // Reads and writes the rows of the builders of one host.
 import type { Knex } from 'knex'
 import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../../core/db/page.ts'
-import { isDuplicate } from '../../../core/db/transaction.ts'
+import { inTransaction, isDuplicate } from '../../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../../core/http/list.ts'
 import type { BuilderRecord, BuilderStatus } from './record.ts'
 
+const BUILDERS = 'builds_builders'
 /** A host has few builders, since each has a disk. So no index has their names. */
 const ORDER = { columns: { created_at: 'created_at', name: 'name' }, nullable: ['name'], id: 'id', tie: 'id' } as const satisfies RowOrder<string>
 
@@ -34,8 +35,10 @@ export class BuilderRepository {
   /** False when the id is taken. */
   async insert ({ id, status, name, diskSizeGb, volumeId, tags, createdAt, lastUsedAt }: BuilderRecord): Promise<boolean> {
     try {
-      await this.#database<Row>('builds_builders').insert({
-        id, host_id: this.#hostId, status, name, disk_size_gb: diskSizeGb, volume_id: volumeId, tags: JSON.stringify(tags), created_at: createdAt, last_used_at: lastUsedAt
+      await this.#change(async (trx) => {
+        await trx<Row>(BUILDERS).insert({
+          id, host_id: this.#hostId, status, name, disk_size_gb: diskSizeGb, volume_id: volumeId, tags: JSON.stringify(tags), created_at: createdAt, last_used_at: lastUsedAt
+        })
       })
       return true
     } catch (error) {
@@ -73,20 +76,24 @@ export class BuilderRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** The builder that has this disk, also one that is still being made. */
-  async withDisk (id: string, volumeId: string): Promise<BuilderRecord | undefined> {
-    const row: Row | undefined = await this.#builders().where({ id, volume_id: volumeId }).first()
-    return row === undefined ? undefined : recordOf(row)
+  /** The builder that has this disk, also one that is still being made, as it is once each change has ended that was begun before, such as one whose connection was lost. */
+  async settled (id: string, volumeId: string): Promise<BuilderRecord | undefined> {
+    return await inTransaction(this.#database, async (trx) => {
+      const row: Row | undefined = await this.#builders(trx).where({ id, volume_id: volumeId }).forUpdate().first()
+      return row === undefined ? undefined : recordOf(row)
+    })
   }
 
   async setStatus (id: string, status: BuilderRecord['status']): Promise<void> {
-    await this.#builders().where({ id }).update({ status })
+    await this.#change(async (trx) => { await this.#builders(trx).where({ id }).update({ status }) })
   }
 
   /** A builder is ready with this disk. */
   async setReady (id: string, volumeId: string): Promise<void> {
-    const changed = await this.#builders().where({ id }).update({ status: 'ready', volume_id: volumeId })
-    if (changed !== 1) throw new Error(`the row of builder ${id} is gone`)
+    await this.#change(async (trx) => {
+      const changed = await this.#builders(trx).where({ id }).update({ status: 'ready', volume_id: volumeId })
+      if (changed !== 1) throw new Error(`the row of builder ${id} is gone`)
+    })
   }
 
   async setUsed (id: string, now: number): Promise<void> {
@@ -94,15 +101,20 @@ export class BuilderRepository {
   }
 
   async remove (id: string): Promise<void> {
-    await this.#builders().where({ id }).delete()
+    await this.#change(async (trx) => { await this.#builders(trx).where({ id }).delete() })
+  }
+
+  /** A transaction, although it is one write: when its answer is lost, either the row is locked until it is done, or it is never done. */
+  async #change (work: (trx: Knex.Transaction) => Promise<void>): Promise<void> {
+    await inTransaction(this.#database, work)
   }
 
   #made (): Knex.QueryBuilder<Row, Row[]> {
     return this.#builders().whereNot({ status: 'creating' })
   }
 
-  #builders (): Knex.QueryBuilder<Row, Row[]> {
-    return this.#database<Row>('builds_builders').where({ host_id: this.#hostId })
+  #builders (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(BUILDERS).where({ host_id: this.#hostId })
   }
 }
 

@@ -65,7 +65,7 @@ async function giveUp (context: Context, record: SnapshotRecord): Promise<void> 
 function giveUpLater (context: Context, { id }: SnapshotRecord): void {
   const { repository, compressor, closing } = context
   void untilDone(async () => {
-    const record = await repository.find(id)
+    const record = await repository.settled(id)
     if (record !== undefined && record.status !== 'ready') await finishRemoval(context, record)
     else if (record?.compressionState === 'compressing') compressor.begin(id)
   }, closing.signal)

@@ -26,7 +26,7 @@ function removeLater (context: Context, id: string): void {
   const { locks, repository, closing } = context
   void untilDone(async () => {
     await locks.hold(`delete ${id}`, async () => {
-      const record = await repository.find(id)
+      const record = await repository.settled(id)
       if (record?.status === 'deleting') await finishDelete(context, record)
     })
   }, closing.signal)

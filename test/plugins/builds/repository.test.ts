@@ -6,6 +6,7 @@ import type { BuilderRecord } from '../../../plugins/builds/builders/record.ts'
 import { manifest } from '../../../plugins/builds/manifest.ts'
 import type { BuildRecord } from '../../../plugins/builds/record.ts'
 import { BuildRepository } from '../../../plugins/builds/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { digestOf, outcomeOf } from './scripted-runner.ts'
 
@@ -63,4 +64,23 @@ eachDatabase(t, 'a builder comes back as it was stored', async (t, database) => 
   await revertPlugin(database, manifest.id, manifest.migrations)
   t.notOk(await database.schema.hasTable('builds_builds'))
   t.notOk(await database.schema.hasTable('builds_builders'))
+})
+
+withLateCommit(t, 'a build whose commit is still to come when it is removed is told as removed', async (t, { database, lose, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new BuildRepository(database, 'host', journal)
+  await lose(async () => { await repository.insert(record('a')) })
+  await repository.remove('a')
+  t.same(await repository.all(), [])
+  t.same(told, ['created a', 'deleted a'])
+})
+
+withLateCommit(t, 'a builder whose commit is still to come is found by whoever takes it back, and so is its prune', async (t, { database, lose, committed }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new BuilderRepository(database, 'host')
+  await lose(async () => await repository.insert({ id: 'b1', status: 'creating', name: null, diskSizeGb: 3, volumeId: 'cache-1', tags: {}, createdAt: 1, lastUsedAt: null }))
+  t.match(await repository.settled('b1', 'cache-1'), { status: 'creating' })
+  await committed()
+  await lose(async () => { await repository.setStatus('b1', 'pruning') })
+  t.match(await repository.settled('b1', 'cache-1'), { status: 'pruning' })
 })

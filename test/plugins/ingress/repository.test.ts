@@ -4,6 +4,7 @@ import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/ingress/manifest.ts'
 import type { IngressRecord } from '../../../plugins/ingress/record.ts'
 import { IngressRepository } from '../../../plugins/ingress/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const record = (id: string): IngressRecord => ({
@@ -29,4 +30,17 @@ eachDatabase(t, 'an ingress has its name and all of its hosts, or nothing is sto
   t.equal(await repository.insert(record('b'), ['two']), true)
   await revertPlugin(database, manifest.id, manifest.migrations)
   t.notOk(await database.schema.hasTable('ingress_ingresses'))
+})
+
+withLateCommit(t, 'an ingress whose commit is still to come when it is removed leaves nothing, and its removal is waited for', async (t, { database, lose, committed, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new IngressRepository(database, 'host', journal)
+  await lose(async () => await repository.insert(record('a'), ['one']))
+  await repository.remove(record('a'))
+  await committed()
+  t.same(told, ['created a', 'deleted a'])
+  t.equal(await repository.insert(record('a'), ['one']), true, 'its name and its hosts are free')
+  await lose(async () => { await repository.remove(record('a')) })
+  await repository.settle(record('a'))
+  t.same(await repository.all(), [])
 })

@@ -4,6 +4,7 @@ import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/ports/manifest.ts'
 import type { PublishedPort } from '../../../plugins/ports/record.ts'
 import { PortRepository } from '../../../plugins/ports/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const port = (id: string, hostPort: number, fields: Partial<PublishedPort> = {}): PublishedPort => ({ id, instanceId: 'web', protocol: 'tcp', address: '127.0.0.1', hostPort, instancePort: 80, createdAt: 1_780_000_000_123, ...fields })
@@ -23,4 +24,15 @@ eachDatabase(t, 'all ports of a request are stored, or none, and a place is had 
   await repository.remove([])
   await revertPlugin(database, manifest.id, manifest.migrations)
   t.notOk(await database.schema.hasTable('ports_ports'))
+})
+
+withLateCommit(t, 'a port whose commit is still to come when it is taken back has its place free afterwards', async (t, { database, lose, committed, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new PortRepository(database, 'host', journal)
+  await lose(async () => await repository.insert([port('a', 1)]))
+  await repository.remove(['a'])
+  await committed()
+  t.same(await repository.all(), [])
+  t.same(told, ['created a', 'deleted a'])
+  t.equal(await repository.insert([port('b', 1)]), true)
 })

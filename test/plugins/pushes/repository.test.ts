@@ -3,6 +3,7 @@ import { migratePlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/pushes/manifest.ts'
 import type { NewPush } from '../../../plugins/pushes/record.ts'
 import { PushRepository } from '../../../plugins/pushes/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const push = (id: string, isLent = false): NewPush => ({
@@ -44,4 +45,14 @@ eachDatabase(t, 'the next server takes up what has not ended, and the oldest are
   t.same((await repository.all()).map(({ id }) => id), ['e', 'd', 'c', 'a'], 'what has not ended is not counted')
   await repository.forget(1)
   t.same((await repository.all()).map(({ id }) => id), ['e', 'd', 'a'])
+})
+
+withLateCommit(t, 'a push whose commit is still to come when it is removed is not there afterwards', async (t, { database, lose, committed, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new PushRepository(database, 'host', journal)
+  await lose(async () => await repository.insert(push('a')))
+  await repository.remove('a')
+  await committed()
+  t.same(await repository.all(), [])
+  t.same(told, ['created a', 'deleted a'])
 })

@@ -8,6 +8,7 @@ import type { SnapshotRecord } from '../../../plugins/snapshots/record.ts'
 import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'
 import type { ScheduleRecord } from '../../../plugins/snapshots/schedules/record.ts'
 import { ScheduleRepository } from '../../../plugins/snapshots/schedules/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const copy: InstanceCopy = {
@@ -174,4 +175,19 @@ eachDatabase(t, 'the migrations can be taken back with rows in the tables', asyn
   await own.insert(record('a'))
   await revertPlugin(database, manifest.id, manifest.migrations)
   for (const table of ['snapshots_snapshots', 'snapshots_schedules']) t.equal(await database.schema.hasTable(table), false)
+})
+
+withLateCommit(t, 'a snapshot whose commit is still to come is found by whoever takes it back', async (t, { database, lose, committed, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new SnapshotRepository(database, 'host', journal)
+  await lose(async () => await repository.insert(record('a')))
+  t.match(await repository.settled('a'), { status: 'creating' })
+  await committed()
+  await lose(async () => { await repository.complete('a', { copy, diskBytes: 5, memoryBytes: 6 }) })
+  await repository.abandon('a')
+  t.same(told, ['created a', 'deleted a'])
+  await repository.insert(record('b'))
+  await repository.complete('b', { copy, diskBytes: 5, memoryBytes: 6 })
+  await lose(async () => await repository.beginDelete('b'))
+  t.match(await repository.settled('b'), { status: 'deleting' })
 })

@@ -5,6 +5,7 @@ import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/volumes/manifest.ts'
 import type { VolumeRecord } from '../../../plugins/volumes/record.ts'
 import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
+import { withLateCommit } from '../../helpers/late-commit.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const record = (id: string, fields: Partial<VolumeRecord> = {}): VolumeRecord =>
@@ -118,4 +119,19 @@ eachDatabase(t, 'of many that want one volume at once, exactly one writer wins',
   ])
   const deleted = both.pop()
   t.ok(deleted === 'done' ? both.every((code) => code !== 'done') : deleted === 'conflict', `${deleted ?? ''} beside ${both.join(', ')}`)
+})
+
+withLateCommit(t, 'a volume is left whose commit is still to come, its deletion is told, and so are attachments', async (t, { database, lose, committed, journal, told }) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new VolumeRepository(database, 'host', journal)
+  await lose(async () => await repository.insert(record('a')))
+  t.equal(await repository.isLeft(record('a')), true)
+  await committed()
+  await lose(async () => { await repository.complete('a', 1) })
+  await repository.abandon('a')
+  t.same(told, ['created a', 'deleted a'])
+  await repository.insert(record('b'))
+  await repository.complete('b', 1)
+  await lose(async () => { await repository.attach('one', [claim('b', true)], 1) })
+  t.match(await repository.attachmentsOf('one'), [{ volumeId: 'b' }])
 })
