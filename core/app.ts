@@ -158,7 +158,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const tracing = createTracing()
   const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
   const authenticators = createAuthenticators()
-  const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing, tags: documentTags(plugins.map(({ manifest }) => manifest)) })
+  const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, hostId, tracing, tags: documentTags(plugins.map(({ manifest }) => manifest)) })
   const listener = createListener(http)
   const processes = createProcessRegister()
   processes.add(() => {

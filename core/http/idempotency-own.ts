@@ -8,11 +8,17 @@ import type { Claim, StoredAnswer } from './idempotency-repository.ts'
 interface Unstored { readonly claim: Claim, readonly answer: StoredAnswer }
 
 export class OwnClaims {
-  /** several servers may be in one process */
-  readonly owner = `${ownOwner()}|${randomBytes(6).toString('hex')}`
+  readonly hostId: string
+  readonly owner: string
   readonly #locks = createLocks()
   readonly #working = new Set<string>()
   readonly #unstored = new Map<string, Unstored>()
+
+  constructor (hostId: string) {
+    this.hostId = hostId
+    // several servers may be in one process
+    this.owner = `${ownOwner(hostId)}|${randomBytes(6).toString('hex')}`
+  }
 
   /** Runs `acquire`, which returns undefined when it has stored this claim. Of those with one id, one runs at a time. */
   async begin (id: string, acquire: () => Promise<Claim | undefined>): Promise<Claim | undefined> {

@@ -1,8 +1,11 @@
 // The remembered answers; the only file that knows their table. Every step is one statement, so processes on one database agree.
 import type { Knex } from 'knex'
 import { isDuplicate } from '../db/transaction.ts'
+import { hostOf } from './idempotency-owner.ts'
 
 const TABLE = 'core_idempotency'
+/** Rows of other hosts were made by their clocks, one of which may be wrong: what they wrote as the end of a row counts for themselves only, and others let it be for so long. */
+const FOREIGN_MS = 7 * 24 * 3_600_000
 
 export interface StoredAnswer { readonly status: number, readonly headers: Readonly<Record<string, string>>, readonly body: string }
 
@@ -12,6 +15,7 @@ export interface Claim {
   /** the process that works on it, and when it began: unique for each claim */
   readonly owner: string
   readonly createdAt: number
+  /** for this host */
   readonly expiresAt: number
   /** undefined while the request is running */
   readonly answer?: StoredAnswer
@@ -36,12 +40,13 @@ export interface IdempotencyRepository {
   takeOver (from: Claim, to: Claim): Promise<boolean>
   answer (claim: Claim, answer: StoredAnswer): Promise<void>
   release (claim: Claim): Promise<void>
-  /** Limits how long answers are remembered: until `latest` at most. */
+  /** Limits how long answers of this host are remembered: until `latest` at most. */
   shorten (latest: number): Promise<void>
   deleteExpired (now: number): Promise<void>
 }
 
-export function createIdempotencyRepository (database: Knex): IdempotencyRepository {
+export function createIdempotencyRepository (database: Knex, hostId: string): IdempotencyRepository {
+  const ofThisHost = `${hostId}|%`
   const mine = (claim: Claim): Pick<Row, 'id' | 'owner' | 'created_at'> => ({ id: claim.id, owner: claim.owner, created_at: claim.createdAt })
   return {
     async insert (claim) {
@@ -55,7 +60,7 @@ export function createIdempotencyRepository (database: Knex): IdempotencyReposit
     },
     async find (id) {
       const row = await database<Row>(TABLE).where({ id }).first()
-      return row === undefined ? undefined : toClaim(row)
+      return row === undefined ? undefined : toClaim(row, hostId)
     },
     async takeOver (from, to) {
       return await database<Row>(TABLE).where(mine(from)).update(toRow(to)) > 0
@@ -64,8 +69,11 @@ export function createIdempotencyRepository (database: Knex): IdempotencyReposit
       await database<Row>(TABLE).where(mine(claim)).update({ status, headers: JSON.stringify(headers), body })
     },
     async release (claim) { await database<Row>(TABLE).where(mine(claim)).delete() },
-    async shorten (latest) { await database<Row>(TABLE).where('expires_at', '>', latest).update({ expires_at: latest }) },
-    async deleteExpired (now) { await database<Row>(TABLE).where('expires_at', '<=', now).delete() }
+    async shorten (latest) { await database<Row>(TABLE).where('expires_at', '>', latest).where('owner', 'like', ofThisHost).update({ expires_at: latest }) },
+    async deleteExpired (now) {
+      await database<Row>(TABLE).where('expires_at', '<=', now).where('owner', 'like', ofThisHost).delete()
+      await database<Row>(TABLE).where('created_at', '<=', now - FOREIGN_MS).delete()
+    }
   }
 }
 
@@ -82,13 +90,13 @@ function toRow (claim: Claim): Row {
   }
 }
 
-function toClaim (row: Row): Claim {
+function toClaim (row: Row, hostId: string): Claim {
   return {
     id: row.id,
     requestHash: row.request_hash,
     owner: row.owner,
     createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    expiresAt: hostOf(row.owner) === hostId ? row.expires_at : row.created_at + FOREIGN_MS,
     ...(row.status === null ? {} : { answer: { status: row.status, headers: parseHeaders(row.headers ?? '{}'), body: row.body ?? '' } })
   }
 }

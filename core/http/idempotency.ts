@@ -29,14 +29,14 @@ type Claims = WeakMap<FastifyRequest, Claim>
 /**
  * Gives routes with `idempotent: true` their hooks. To be called for each route before it is compiled.
  *
- * Servers share the table, and answers must survive a restart, so their age is measured by the wall clock. But setting the clock must not make an answer old:
+ * Servers share the table, and answers must survive a restart, so their age is measured by the wall clock, each host's by its own. But setting the clock must not make an answer old:
  * after that, an answer is forgotten only when the clock has agreed with elapsed time for as long as answers are kept.
  */
-export function rememberAnswers (app: FastifyInstance, database: Knex, clocks: Clocks = hostClocks): (route: RouteOptions) => void {
-  const repository = createIdempotencyRepository(database)
+export function rememberAnswers (app: FastifyInstance, { database, hostId }: { readonly database: Knex, readonly hostId: string }, clocks: Clocks = hostClocks): (route: RouteOptions) => void {
+  const repository = createIdempotencyRepository(database, hostId)
   const claims: Claims = new WeakMap()
   const time: Time = { now: clocks.now, steadyFor: steadyClock(clocks) }
-  const own = new OwnClaims()
+  const own = new OwnClaims(hostId)
   const before = claimBefore(repository, claims, own, time)
   const after = answerAfter(repository, claims, own)
   sweepRegularly(app, repository, own, time)
@@ -74,7 +74,7 @@ async function acquire (repository: IdempotencyRepository, own: OwnClaims, wante
     const answer = stored.answer ?? (stored.owner === own.owner ? own.unstored(stored.id) : undefined)
     const known: Claim = answer === undefined ? stored : { ...stored, answer }
     const expired = steadyMs >= REMEMBER_MS && known.expiresAt <= wanted.createdAt
-    const abandoned = known.answer === undefined && (known.owner === own.owner ? !own.isWorking(known.id) : !stillWorks(known.owner, Math.min(wanted.createdAt - known.createdAt, steadyMs)))
+    const abandoned = known.answer === undefined && (known.owner === own.owner ? !own.isWorking(known.id) : !stillWorks(known.owner, own.hostId))
     if (!expired && (!abandoned || known.requestHash !== wanted.requestHash)) return known
     if (await repository.takeOver(known, wanted)) return undefined
   }

@@ -63,6 +63,7 @@ export interface HttpOptions {
   readonly authenticators: Pick<Authenticators, 'principalOf'>
   readonly metrics: Registry
   readonly database: Knex
+  readonly hostId: string
   /** absent: no traces are made */
   readonly tracing?: Tracing
   /** groups of the API's document; absent: core's own */
@@ -128,9 +129,9 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   })
 }
 
-function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, database, clocks }: HttpOptions, traces: RequestTraces): void {
+function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, database, hostId, clocks }: HttpOptions, traces: RequestTraces): void {
   const noteRoute = answerUnknownRoutes(app)
-  const remember = rememberAnswers(app, database, clocks)
+  const remember = rememberAnswers(app, { database, hostId }, clocks)
   const checkVersion = checkVersions(app)
   const authorizeAgain = authorizationAfterBody(apiKeys, authenticators)
   const resumeTrace: preValidationHookHandler = (request, _reply, done) => { traces.resume(request, done) }

@@ -38,7 +38,12 @@ export interface TestHttpOptions {
   readonly requestsPerMinute?: number
   /** absent: the host's */
   readonly clocks?: Clocks
+  /** absent: the same for all */
+  readonly hostId?: string
 }
+
+/** of servers that are given none */
+export const HOST_ID = 'a'.repeat(24)
 
 /** Makes a server whose routes `mount` adds, and ends it with the test. */
 export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => void, options: TestHttpOptions = {}): Promise<TestHttp> {
@@ -50,7 +55,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
   const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s', cors: { origins: options.origins ?? [] }, rateLimit: { requests: options.requestsPerMinute ?? 0, per: '1m' } }
-  const app = createHttp({ config, log, apiKeys: keys, authenticators: createAuthenticators(), metrics, database, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
+  const app = createHttp({ config, log, apiKeys: keys, authenticators: createAuthenticators(), metrics, database, hostId: options.hostId ?? HOST_ID, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
   void app.register(async (child) => { mount(child) })
   t.teardown(async () => {
     await app.close()

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { hostname } from 'node:os'
 import t from 'tap'
 import { Type } from 'typebox'
 import { NameConflict } from '../../../core/errors/common.ts'
@@ -8,12 +7,14 @@ import { createIdempotencyRepository } from '../../../core/http/idempotency-repo
 import { readIdentity } from '../../../core/process/identity.ts'
 import type { Clocks } from '../../../core/steady-clock.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startTestHttp, type TestHttp } from '../../helpers/http.ts'
+import { HOST_ID, startTestHttp, type TestHttp } from '../../helpers/http.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
+
+const HOUR_MS = 3_600_000
 
 interface Made { readonly http: TestHttp, readonly calls: string[], release: () => void }
 
-async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: string, clocks?: Clocks): Promise<Made> {
+async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: string, clocks?: Clocks, hostId = HOST_ID): Promise<Made> {
   const calls: string[] = []
   const made: { release: () => void } = { release: () => undefined }
   const Body = Type.Object({ name: Type.String(), fail: Type.Optional(Type.String()), wait: Type.Optional(Type.Boolean()) }, { additionalProperties: false })
@@ -26,7 +27,7 @@ async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: stri
       return reply.code(201).header('location', '/things/1').send({ name: request.body.name, call: calls.length })
     })
     app.post('/plain', { config: { scope: 'instance:write' } }, async () => { calls.push('plain'); return {} })
-  }, { ...databaseUrl === undefined ? {} : { databaseUrl }, ...clocks === undefined ? {} : { clocks } })
+  }, { ...databaseUrl === undefined ? {} : { databaseUrl }, ...clocks === undefined ? {} : { clocks }, hostId })
   return { http, calls, release: () => made.release() }
 }
 
@@ -106,17 +107,43 @@ eachDatabase(t, 'a request whose server died may be made again; one whose server
   t.teardown(() => other.kill('SIGKILL'))
   const identity = readIdentity(other.pid ?? 0)
   await post(made, { name: 'a' }, 'k')
-  await made.http.database('core_idempotency').update({ status: null, body: null, owner: [hostname(), identity?.bootId, identity?.pid, identity?.startTicks].join('|') })
+  await made.http.database('core_idempotency').update({ status: null, body: null, owner: [HOST_ID, identity?.bootId, identity?.pid, identity?.startTicks].join('|') })
   t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' })
   other.kill('SIGKILL')
   await once(other, 'exit')
   t.match((await post(made, { name: 'b' }, 'k')).json(), { code: 'idempotency_key_reused' })
   t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
   t.same(made.calls, ['a', 'a'])
-  await made.http.database('core_idempotency').update({ status: null, owner: 'another-host|boot|1|1' })
-  t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' }, 'another host has its lease')
-  await made.http.database('core_idempotency').update({ created_at: Date.now() - 16 * 60_000 })
+  await made.http.database('core_idempotency').update({ status: null, owner: [HOST_ID, 'an earlier boot', identity?.pid, identity?.startTicks].join('|') })
+  t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201, 'of an earlier boot of this host no process lives')
+})
+
+eachDatabase(t, 'a request that another host works on is made by no other one for a week, whatever its boot, its process and its clock', async (t, _database, url) => {
+  const made = await start(t, url)
+  await post(made, { name: 'a' }, 'k')
+  await made.http.database('core_idempotency').update({ status: null, owner: `${'b'.repeat(24)}|boot|1|1`, created_at: Date.now() - 6 * 24 * HOUR_MS, expires_at: Date.now() - 5 * 24 * HOUR_MS })
+  t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' })
+  await made.http.database('core_idempotency').update({ created_at: Date.now() - 7 * 24 * HOUR_MS })
   t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
+})
+
+eachDatabase(t, 'a host whose clock is wrong forgets and shortens no answer of another one, and forgets its own', async (t, database, url) => {
+  const made = await start(t, url)
+  await post(made, { name: 'a' }, 'k')
+  const [before] = await database('core_idempotency')
+  const [own, other] = [HOST_ID, 'b'.repeat(24)].map((hostId) => createIdempotencyRepository(database, hostId))
+  await other?.shorten(Date.now() - 24 * HOUR_MS)
+  await other?.deleteExpired(Date.now() + 48 * HOUR_MS)
+  t.same(await database('core_idempotency'), [before])
+  const ahead = await start(t, url, { now: () => Date.now() + 48 * HOUR_MS, elapsed: () => performance.now() }, 'b'.repeat(24))
+  const asked = { method: 'POST', url: '/things', body: { name: 'a' }, headers: { authorization: `Bearer ${made.http.key}`, 'idempotency-key': 'k' } } as const
+  t.equal((await ahead.http.app.inject(asked)).headers['idempotent-replayed'], 'true')
+  await other?.deleteExpired(Date.now() + 8 * 24 * HOUR_MS)
+  t.same(await database('core_idempotency'), [], 'after a week it is nobody\'s')
+  await post(made, { name: 'a' }, 'k')
+  await own?.shorten(Date.now() - 1)
+  await own?.deleteExpired(Date.now())
+  t.same(await database('core_idempotency'), [])
 })
 
 eachDatabase(t, 'an answer that the database did not take is stored as soon as another request with a key finds the database back', async (t, database, url) => {
@@ -162,8 +189,6 @@ eachDatabase(t, 'answers are forgotten after a day', async (t, _database, url) =
   t.equal((await post(made, { name: 'b' }, 'k')).statusCode, 201)
 })
 
-const HOUR_MS = 3_600_000
-
 /** A clock that a test sets, and time that a test lets pass. */
 function settableClock (): { clocks: Clocks, set: (hours: number) => void, pass: (hours: number) => void } {
   let elapsed = 0
@@ -194,7 +219,7 @@ eachDatabase(t, 'a clock that is put back forgets no answer, and lets none be ke
   await post(made, { name: 'a' }, 'k')
   set(-24 * 365)
   t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
-  const repository = createIdempotencyRepository(made.http.database)
+  const repository = createIdempotencyRepository(made.http.database, HOST_ID)
   await repository.shorten(clocks.now() + 24 * HOUR_MS)
   await repository.deleteExpired(clocks.now() + 24 * HOUR_MS - 1)
   t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
@@ -202,14 +227,14 @@ eachDatabase(t, 'a clock that is put back forgets no answer, and lets none be ke
   t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], undefined)
 })
 
-eachDatabase(t, 'a clock that is set ahead does not end the lease of another host', async (t, _database, url) => {
+eachDatabase(t, 'a clock that is set ahead does not end what another host works on', async (t, _database, url) => {
   const { clocks, set, pass } = settableClock()
   const made = await start(t, url, clocks)
   await post(made, { name: 'a' }, 'k')
-  await made.http.database('core_idempotency').update({ status: null, owner: 'another-host|boot|1|1' })
-  set(1)
+  await made.http.database('core_idempotency').update({ status: null, owner: `${'b'.repeat(24)}|boot|1|1` })
+  set(24 * 365)
   t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' })
-  pass(0.3)
+  pass(24)
   t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
 })
 
