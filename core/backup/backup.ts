@@ -1,8 +1,8 @@
 // Makes a backup of a data folder and its database, whether or not a server runs on them.
 //
 // A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while neither the database nor what stands where did change:
-// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal and no file has gone or been replaced. (A memory image that is compressed changes
-// no row: which of its files counts is told by one that is replaced.)
+// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal (of MySQL and MariaDB, which may be several hosts': the rows of this one) and no file
+// has gone or been replaced. (A memory image that is compressed changes no row: which of its files counts is told by one that is replaced.)
 import { copyFile, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,8 +10,9 @@ import { databaseUrl, sqliteFile } from '../config/database-url.ts'
 import { sizeBytes } from '../config/quantities.ts'
 import type { Config } from '../config/schema.ts'
 import type { HostCommands } from '../contracts/services.ts'
+import { findHostId } from '../data/folder.ts'
 import { requireFinished } from '../data/unfinished.ts'
-import { copyBytes, copySuffix, writeCopy } from '../db/copy/write-copy.ts'
+import { copyBytes, writeCopy } from '../db/copy/write-copy.ts'
 import { openDatabase } from '../db/open.ts'
 import { createDiskSpace, type DiskSpace } from '../fs/disk-space.ts'
 import { isThere } from '../fs/is-there.ts'
@@ -20,6 +21,7 @@ import { version } from '../version.ts'
 import { checksumOf } from './checksum.ts'
 import { Copier } from './copier.ts'
 import { databaseFiles } from './database-files.ts'
+import { checksumOfHost } from './host-rows.ts'
 import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
 
 const MOST_PASSES = 30
@@ -90,6 +92,13 @@ async function refuseLinks (root: string, leftOut: ReadonlySet<string>): Promise
   throw new BackupFailed(`${join(root, link.name)} is a symbolic link, and what it leads to would not be in the backup: mount that folder here instead (mount --bind), or move the whole data folder and name it in server.dataDir`)
 }
 
+interface DatabaseCopy {
+  readonly path: string
+  readonly name: Manifest['database']['file']
+  /** of the rows that stand for files of this host, no earlier than the copy */
+  readonly checksum: string
+}
+
 /** @returns the name of the database's copy */
 async function copyAll (options: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, copier: Copier): Promise<Manifest['database']['file']> {
   const { folder } = options
@@ -98,9 +107,9 @@ async function copyAll (options: { config: Config, folder: string, commands: Hos
   for (let passes = 0; passes < MOST_PASSES; passes++) {
     await copier.pass()
     const after = await copyDatabase(options, 'after')
-    const isSame = await checksumOf(after.path) === await checksumOf(before.path)
+    const isSame = after.checksum === before.checksum
     await rename(after.path, before.path)
-    before = { path: before.path, name: after.name }
+    before = { ...after, path: before.path }
     const path = isSame ? await copier.changed() : undefined
     if (!isSame || path !== undefined) {
       changed = path === undefined ? 'its database' : join('its data folder', path)
@@ -113,7 +122,7 @@ async function copyAll (options: { config: Config, folder: string, commands: Hos
   throw new BackupFailed(`the server changed ${changed} during the last of ${MOST_PASSES} attempts to copy the files, and something during each: try again when it has less to do`)
 }
 
-async function copyDatabase ({ config, folder, commands, disk }: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, name: string): Promise<{ path: string, name: Manifest['database']['file'] }> {
+async function copyDatabase ({ config, folder, commands, disk }: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, name: string): Promise<DatabaseCopy> {
   const { server: { dataDir }, database: { url } } = config
   const absolute = databaseUrl(url, dataDir)
   const file = sqliteFile(url, dataDir)
@@ -124,8 +133,16 @@ async function copyDatabase ({ config, folder, commands, disk }: { config: Confi
   try {
     await disk.check({ bytes: await copyBytes(database), inodes: 1 })
     await writeCopy(database, { url: absolute, commands, to: path })
-    return { path, name: copySuffix(database) === '.db' ? 'database.db' : 'database.sql' }
+    return file === undefined
+      ? { path, name: 'database.sql', checksum: await checksumOfHost(database, await hostIdOf(dataDir)) }
+      : { path, name: 'database.db', checksum: await checksumOf(path) }
   } finally {
     await database.destroy()
   }
+}
+
+async function hostIdOf (dataDir: string): Promise<string> {
+  const id = await findHostId(dataDir)
+  if (id === undefined) throw new BackupFailed(`${dataDir} has no file host-id, by which the database names this host: no server has used it`)
+  return id
 }

@@ -22,15 +22,23 @@ export async function reserveFile (path: string): Promise<void> {
 
 /** The id of this host: made once, at random, and never changed, since rows in the database refer to it. */
 export async function readHostId (dataDir: string): Promise<string> {
-  const file = join(dataDir, 'host-id')
-  const existing = (await readIfThere(file))?.trim()
-  if (existing !== undefined) {
-    if (!/^[0-9a-f]{24}$/.test(existing)) throw new Error(`${file} does not hold a host id; put it back from a backup, since the database names this host by it`)
-    return existing
-  }
+  const existing = await findHostId(dataDir)
+  if (existing !== undefined) return existing
   const id = randomBytes(12).toString('hex')
-  await writeFileDurably(file, `${id}\n`)
+  await writeFileDurably(hostIdFile(dataDir), `${id}\n`)
   return id
+}
+
+/** `undefined` for a folder that no server has used yet. */
+export async function findHostId (dataDir: string): Promise<string | undefined> {
+  const file = hostIdFile(dataDir)
+  const existing = (await readIfThere(file))?.trim()
+  if (existing !== undefined && !/^[0-9a-f]{24}$/.test(existing)) throw new Error(`${file} does not hold a host id; put it back from a backup, since the database names this host by it`)
+  return existing
+}
+
+function hostIdFile (dataDir: string): string {
+  return join(dataDir, 'host-id')
 }
 
 async function makeFolder (path: string, mode: number): Promise<void> {

@@ -12,9 +12,14 @@ import { bareApp, temporaryFolder } from '../bare-app.ts'
 export interface Outcome { readonly code: number, readonly said: string }
 
 export async function berth (dataDir: string, ...args: string[]): Promise<Outcome> {
+  return await berthOn({ BERTH_DATA_DIR: dataDir }, ...args)
+}
+
+/** @param environment which says where the data folder and the database are */
+export async function berthOn (environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
   const lines: string[] = []
   const say = (line: string): void => { lines.push(line) }
-  const code = await runCommandLine(args, { environment: { BERTH_DATA_DIR: dataDir }, print: say, complain: say })
+  const code = await runCommandLine(args, { environment, print: say, complain: say })
   return { code, said: lines.join('\n') }
 }
 

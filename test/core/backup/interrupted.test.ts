@@ -1,11 +1,18 @@
-// A data folder in which a command that puts something back was ended midway: only that command goes on with it.
-import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+// A data folder in which a command that puts something back was ended midway: only that command goes on with it. And a backup during which the database changes.
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { checksumOfHost } from '../../../core/backup/host-rows.ts'
 import { markUnfinished } from '../../../core/data/unfinished.ts'
+import { openDatabase } from '../../../core/db/open.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { createMariadbDatabase } from '../../helpers/mariadb.ts'
+import { PROGRAM } from '../../helpers/mariadb-server.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
-import { backedUp, berth, keepOne } from './bare-backup.ts'
+import { bareApp, temporaryFolder } from '../bare-app.ts'
+import { backedUp, berth, berthOn, keepOne } from './bare-backup.ts'
 
 const commands = createHostCommands()
 
@@ -50,4 +57,44 @@ t.test('a restore that is done again has the room that its first run took', { sk
   await markUnfinished(small, 'restore', backup)
   t.match(await berth(small, 'restore', backup), { code: 0 })
   t.equal((await stat(join(small, 'disks/disk'))).size, 16 * 2 ** 20)
+})
+
+const skip = existsSync(PROGRAM) ? false : `${PROGRAM} is missing: install the package mariadb-server`
+
+t.test('a backup of a host is made while another one changes its rows of the database', { skip }, async (t) => {
+  const url = await createMariadbDatabase()
+  const database = openDatabase(url)
+  t.teardown(async () => { await database.destroy() })
+  const { app, dataDir } = await bareApp(t, { database: { url } })
+  await app.start({ listen: false })
+  await app.stop()
+  const [own, other] = [(await readFile(join(dataDir, 'host-id'), 'utf8')).trim(), 'b'.repeat(24)]
+  await database.schema.createTable('things_things', (table) => {
+    table.string('id', 64).primary()
+    table.string('host_id', 64).notNullable()
+    table.integer('count').notNullable()
+  })
+  await database('things_things').insert([{ id: 'a', host_id: own, count: 0 }, { id: 'b', host_id: other, count: 0 }])
+  const before = await checksumOfHost(database, own)
+  await database('core_api_keys').update({ last_used_at: 1 })
+  await database('things_things').where({ id: 'b' }).increment('count', 1)
+  t.equal(await checksumOfHost(database, own), before)
+  await database('things_things').where({ id: 'a' }).increment('count', 1)
+  t.not(await checksumOfHost(database, own), before)
+
+  const over = new AbortController()
+  const busy = (async () => {
+    while (!over.signal.aborted) {
+      await database('things_things').where({ id: 'b' }).increment('count', 1)
+      await delay(20)
+    }
+  })()
+  const backup = join(await temporaryFolder(t), 'backup')
+  try {
+    t.match(await berthOn({ BERTH_DATA_DIR: dataDir, BERTH_DATABASE_URL: url }, 'backup', backup), { code: 0 })
+  } finally {
+    over.abort()
+    await busy
+  }
+  t.match(await readFile(join(backup, 'database.sql'), 'utf8'), 'things_things')
 })
