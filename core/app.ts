@@ -10,19 +10,20 @@ import { keyRoutes } from './auth/routes.ts'
 import { scopesOf } from './auth/scopes.ts'
 import { processEnvironment, type Environment } from './config/environment.ts'
 import { isMapping } from './config/json-schema.ts'
-import { databaseUrl } from './config/database-url.ts'
+import { databaseUrl, sqliteFile } from './config/database-url.ts'
 import { durationMs, sizeBytes } from './config/quantities.ts'
 import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { sourceOfValue } from './config/source.ts'
 import { CORE_KEYS, createServiceContainer } from './container.ts'
 import type { HostCommands, Logger } from './contracts/services.ts'
-import { copyBeforeUpgrade } from './data/copies/before-upgrade.ts'
+import { beginUpgrade, type Upgrade } from './data/copies/before-upgrade.ts'
 import { closeCopies } from './data/copies/keep.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from './data/database.ts'
 import { prepareDataFolder, readHostId } from './data/folder.ts'
 import { lockDataFolder } from './data/lock.ts'
 import { openReserve } from './data/reserve.ts'
+import { RunningHost } from './data/running-hosts.ts'
 import { migratePlugin } from './db/migrate.ts'
 import { createDiskSpace } from './fs/disk-space.ts'
 import { listenAt } from './http/listen-problem.ts'
@@ -117,6 +118,8 @@ const OWN_TOOLS = '127.0.0.1:0'
 interface Parts {
   readonly log: Logger
   readonly database: Knex
+  /** ends with the migrations of the plugins */
+  readonly upgrade: Upgrade | undefined
   readonly apiKeys: ManagedApiKeys
   readonly metrics: ReturnType<typeof createMetrics>
   readonly http: FastifyInstance
@@ -140,12 +143,20 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
   const reserve = await openReserve(config, { commands, log })
   undo.add(() => reserve.leave())
+  const url = databaseUrl(config.database.url, dataDir)
+  let upgrade: Upgrade | undefined
   const database = await openCoreDatabase(config, async opened => {
+    if (sqliteFile(config.database.url, dataDir) === undefined) {
+      const running = new RunningHost(url, hostId, log)
+      undo.add(() => running.end())
+      await running.shown()
+    }
     const most = config.database.keepCopies
     if (most === 0) return
     const sources = [CORE_MIGRATIONS, ...plugins.flatMap(({ manifest: { id, migrations: folder } }) => folder === undefined ? [] : [{ id, folder }])]
-    const copy = await copyBeforeUpgrade(opened, sources, { dataDir, url: databaseUrl(config.database.url, dataDir), commands, disk, most })
-    if (copy !== undefined) log.info({ copy: copy.number, bytes: copy.bytes, reason: copy.reason }, 'the database was copied before it is changed')
+    upgrade = await beginUpgrade(opened, sources, { dataDir, url, commands, disk, most })
+    undo.add(async () => { await upgrade?.end() })
+    if (upgrade?.copy !== undefined) log.info({ copy: upgrade.copy.number, bytes: upgrade.copy.bytes, reason: upgrade.copy.reason }, 'the database was copied before it is changed')
   })
   undo.add(() => database.destroy())
   await reserve.hold()
@@ -170,7 +181,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())
-  return { log, database, apiKeys, metrics, http, listener, commands, container, board }
+  return { log, database, upgrade, apiKeys, metrics, http, listener, commands, container, board }
 }
 
 class Application implements App {
@@ -226,9 +237,10 @@ class Application implements App {
 
   async #start (listen: boolean): Promise<void> {
     try {
-      const { database, apiKeys, container, log, commands } = this.#parts
+      const { database, upgrade, apiKeys, container, log, commands } = this.#parts
       for (const { manifest } of this.#plugins) await migrate(database, manifest)
       await closeCopies(this.config.server.dataDir)
+      await upgrade?.end()
       await this.#announceAdminKey(apiKeys)
       await endAllLeftovers(this.#turnedOff, { dataDir: this.config.server.dataDir, commands, log })
       await this.#lifecycle.start()

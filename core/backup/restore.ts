@@ -8,6 +8,7 @@ import type { HostCommands } from '../contracts/services.ts'
 import { prepareCopies } from '../data/copies/kept.ts'
 import { lockDataFolder } from '../data/lock.ts'
 import { noteRestored } from '../data/restored.ts'
+import { withoutOtherHosts } from '../data/running-hosts.ts'
 import { isUnfinished, markFinished, markUnfinished } from '../data/unfinished.ts'
 import { loadMysql, loadSqlite } from '../db/copy/load-copy.ts'
 import { openDatabase } from '../db/open.ts'
@@ -50,7 +51,7 @@ export async function checkBackup ({ config, folder }: RestoreOptions): Promise<
   return manifest
 }
 
-/** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused, RestoreUnfinished */
+/** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused, RestoreUnfinished, DatabaseInUse */
 export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database, bootId: boot, owner }: Manifest): Promise<void> {
   const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
   await requireEmpty(config)
@@ -66,7 +67,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await setTimes(commands, dataDir, entries.filter((entry) => entry.kind === 'file'))
   const copy = join(folder, database.file)
   const file = sqliteFile(url, dataDir)
-  if (file === undefined) await loadMysql(commands, copy, { url: databaseUrl(url, dataDir), folder: await prepareCopies(dataDir) })
+  if (file === undefined) await fillMysql(commands, copy, { url: databaseUrl(url, dataDir), folder: await prepareCopies(dataDir) })
   else await loadSqlite(copy, file)
   await commands.run('sync', ['--file-system', dataDir])
   await noteRestored(dataDir, boot)
@@ -109,6 +110,11 @@ export async function requireEmpty ({ server: { dataDir }, database: { url } }: 
   if (name !== undefined) throw new RestoreRefused(`${dataDir} is not empty (${name}): a backup is put into an empty data folder only`)
   const file = sqliteFile(url, dataDir)
   if (file !== undefined ? await isThere(file) : await hasTables(url)) throw new RestoreRefused('the configured database is not empty: a backup is put into an empty one only')
+}
+
+/** What an unfinished restore has left in the database may have led the server of another host to start on it. */
+async function fillMysql (commands: HostCommands, copy: string, place: { readonly url: string, readonly folder: string }): Promise<void> {
+  await withoutOtherHosts(place.url, undefined, async () => { await loadMysql(commands, copy, place) })
 }
 
 /** The names in the folder, without the lock's files and without the folder of keys while it is empty. */

@@ -8,6 +8,7 @@ import { DatabaseOutdated } from '../data/copies/before-upgrade.ts'
 import { CopyFailed } from '../data/copies/keep.ts'
 import { NoSuchCopy } from '../data/copies/restore.ts'
 import { DataFolderInUse } from '../data/lock.ts'
+import { DatabaseInUse } from '../data/running-hosts.ts'
 import { RestoreUnfinished } from '../data/unfinished.ts'
 import { BerthError } from '../errors/define.ts'
 import { DiskShort } from '../fs/disk-space.ts'
@@ -17,7 +18,7 @@ import { SERVER_COMMANDS, type ServerCommand } from './catalogue.ts'
 import { UsageError, type CliContext } from './command.ts'
 
 /** failures that an operator can put right */
-const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, BackupFailed, BackupUnusable, RestoreRefused, DiskShort, RestoreUnfinished] as const
+const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, DatabaseInUse, BackupFailed, BackupUnusable, RestoreRefused, DiskShort, RestoreUnfinished] as const
 
 /** Runs one command line and returns the exit code. */
 export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {

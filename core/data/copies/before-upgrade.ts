@@ -1,6 +1,8 @@
 // Keeps a copy of a database in use before the first migration changes it: the previous version of the server refuses a database that a newer one has changed.
 import type { Knex } from 'knex'
 import { pendingMigrations, type MigrationSource } from '../../db/migrate.ts'
+import { NamedLock } from '../../db/named-lock.ts'
+import { dialectOf } from '../../db/open.ts'
 import { keepCopy, type Keeping } from './keep.ts'
 import { listCopies, type KeptCopy } from './kept.ts'
 
@@ -17,8 +19,35 @@ export async function upgradeOf (database: Knex, sources: readonly MigrationSour
   return states.flatMap(({ id, pending }) => pending.map((name) => `${id}/${name}`))
 }
 
+/** An upgrade that has begun: nobody else begins one of this database. */
+export interface Upgrade {
+  readonly copy: KeptCopy | undefined
+  /** to be called once all is migrated, or has failed */
+  end (): Promise<void>
+}
+
+const TURN_WAIT_SECONDS = 60
+
+/** Keeps a copy of a database that is about to be upgraded. Of several hosts that share it one does so at a time: another one's copy would hold a half-upgraded database. `undefined`: there is nothing to upgrade. */
+export async function beginUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<Upgrade | undefined> {
+  if ((await upgradeOf(database, sources)).length === 0) return undefined
+  const end = dialectOf(database) === 'sqlite' ? async () => {} : await takeTurn(keeping.url)
+  try {
+    return { copy: await copyBeforeUpgrade(database, sources, keeping), end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+async function takeTurn (url: string): Promise<() => Promise<void>> {
+  const lock = await NamedLock.take(url, 'upgrade', TURN_WAIT_SECONDS)
+  if (lock === undefined) throw new Error(`the server of another host is upgrading the database for more than ${TURN_WAIT_SECONDS} s`)
+  return async () => { await lock.release() }
+}
+
 /** Keeps a copy before an upgrade begins. An upgrade that continues after a failure has its copy already: another one would hold a half-upgraded database. */
-export async function copyBeforeUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<KeptCopy | undefined> {
+async function copyBeforeUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<KeptCopy | undefined> {
   const pending = await upgradeOf(database, sources)
   if (pending.length === 0) return undefined
   if ((await listCopies(keeping.dataDir)).some(({ open }) => open)) return undefined

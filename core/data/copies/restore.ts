@@ -5,6 +5,8 @@ import type { HostCommands } from '../../contracts/services.ts'
 import { loadMysql, loadSqlite } from '../../db/copy/load-copy.ts'
 import { openDatabase } from '../../db/open.ts'
 import { isThere } from '../../fs/is-there.ts'
+import { findHostId } from '../folder.ts'
+import { withoutOtherHosts } from '../running-hosts.ts'
 import { isUnfinished, markFinished, markUnfinished } from '../unfinished.ts'
 import { closeCopies, keepCopy, wholeCopy, type Keeping } from './keep.ts'
 import { copiesFolder, listCopies, type KeptCopy } from './kept.ts'
@@ -14,7 +16,7 @@ export class NoSuchCopy extends Error {
   override readonly name = 'NoSuchCopy'
 }
 
-/** The caller holds the lock of the data folder. @throws NoSuchCopy, CopyFailed, RestoreUnfinished */
+/** The caller holds the lock of the data folder. @throws NoSuchCopy, CopyFailed, RestoreUnfinished, DatabaseInUse */
 export async function restoreCopy (number: number, { database: { url } }: Config, keeping: Omit<Keeping, 'url'>): Promise<KeptCopy> {
   const { dataDir, commands } = keeping
   const copy = (await listCopies(dataDir)).find((candidate) => candidate.number === number)
@@ -24,12 +26,14 @@ export async function restoreCopy (number: number, { database: { url } }: Config
   // A database that is half replaced is not worth a copy.
   const isAgain = await isUnfinished(dataDir, 'restore-database')
   const path = await wholeCopy(dataDir, copy)
-  if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number, file)
-  await markUnfinished(dataDir, 'restore-database', String(number))
-  await putBack(commands, path, { file, url: absolute, folder: copiesFolder(dataDir) })
-  await closeCopies(dataDir)
-  await markFinished(dataDir)
-  return copy
+  return await withoutOtherHosts(absolute, await findHostId(dataDir), async () => {
+    if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number, file)
+    await markUnfinished(dataDir, 'restore-database', String(number))
+    await putBack(commands, path, { file, url: absolute, folder: copiesFolder(dataDir) })
+    await closeCopies(dataDir)
+    await markFinished(dataDir)
+    return copy
+  })
 }
 
 async function keepPresent (keeping: Keeping, number: number, file: string | undefined): Promise<void> {

@@ -61,7 +61,7 @@ t.test('a restore that is done again has the room that its first run took', { sk
 
 const skip = existsSync(PROGRAM) ? false : `${PROGRAM} is missing: install the package mariadb-server`
 
-t.test('a backup of a host is made while another one changes its rows of the database', { skip }, async (t) => {
+t.test('a backup of a host is made while another one changes its rows of the database, and not put in the place of them while its server runs', { skip }, async (t) => {
   const url = await createMariadbDatabase()
   const database = openDatabase(url)
   t.teardown(async () => { await database.destroy() })
@@ -97,4 +97,18 @@ t.test('a backup of a host is made while another one changes its rows of the dat
     await busy
   }
   t.match(await readFile(join(backup, 'database.sql'), 'utf8'), 'things_things')
+
+  // What a kill of a restore leaves, and somebody's server that was started on it.
+  const target = join(await temporaryFolder(t), 'target')
+  await mkdir(target)
+  await markUnfinished(target, 'restore', backup)
+  const { app: another, dataDir: place } = await bareApp(t, { database: { url } })
+  await another.start({ listen: false })
+  const id = (await readFile(join(place, 'host-id'), 'utf8')).trim()
+  await database('things_things').insert({ id: 'c', host_id: id, count: 0 })
+  const environment = { BERTH_DATA_DIR: target, BERTH_DATABASE_URL: url }
+  t.match(await berthOn(environment, 'restore', backup), { code: 1, said: new RegExp(`the server of host ${id} `) })
+  t.equal((await database('things_things').where({ host_id: id })).length, 1)
+  await another.stop()
+  t.match(await berthOn(environment, 'restore', backup), { code: 0 })
 })

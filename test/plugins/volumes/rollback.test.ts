@@ -1,4 +1,5 @@
 // An upgrade whose migration changed the database is taken back: by the plugin volumes' own migrations, with the newest held back for what is the older version.
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -13,7 +14,8 @@ import { dialectOf, openDatabase } from '../../../core/db/open.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import type { Plugin } from '../../../core/plugins/manifest.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { eachDatabase } from '../../helpers/mariadb.ts'
+import { createMariadbDatabase, eachDatabase } from '../../helpers/mariadb.ts'
+import { PROGRAM } from '../../helpers/mariadb-server.ts'
 import { ADMIN_KEY, authorization, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 
 t.setTimeout(300_000)
@@ -100,6 +102,33 @@ eachDatabase(t, 'an upgrade is taken back after its migration, and the older ver
   t.match(await listCopies(place.dataDir), [{ number: 1 }, { number: 2, reason: /before copy 1 was brought back/ }])
   t.match(await berth(place, 'restore-database', '2'), { code: 0 })
   await withServer(place, place.newer, async (app) => { t.same(await listed(app), [{ name: 'kept', size_mib: 2048 }, { name: 'later', size_mib: 1 }]) })
+})
+
+const skip = existsSync(PROGRAM) ? false : `${PROGRAM} is missing: install the package mariadb-server`
+
+t.test('a copy is not brought back while the server of another host uses the database', { skip }, async (t) => {
+  const url = await createMariadbDatabase()
+  const [place, other] = [await placeFor(t, url), await placeFor(t, url)]
+  await withServer(place, place.older, async () => { await insert(place, { id: 'a', name: 'kept', size_gb: 2 }) })
+  await withServer(place, place.newer, async () => undefined)
+  await withServer(other, other.newer, async (app) => {
+    const hostId = (await readFile(join(other.dataDir, 'host-id'), 'utf8')).trim()
+    await insert(other, { id: 'b', name: 'other', size_mib: 1, host_id: hostId })
+    t.match(await berth(place, 'restore-database', '1'), { code: 1, out: new RegExp(`the server of host ${hostId} `) })
+    t.same(await listed(app), [{ name: 'kept', size_mib: 2048 }, { name: 'other', size_mib: 1 }])
+  })
+  t.match(await berth(place, 'restore-database', '1'), { code: 0 })
+})
+
+t.test('of two hosts that upgrade a database at once one keeps a copy, of what was there before', { skip }, async (t) => {
+  const url = await createMariadbDatabase()
+  const [place, other] = [await placeFor(t, url), await placeFor(t, url)]
+  await withServer(place, place.older, async () => { await insert(place, { id: 'a', name: 'kept', size_gb: 2 }) })
+  await Promise.all([place, other].map(async (each) => {
+    await withServer(each, each.newer, async (app) => { t.same(await listed(app), [{ name: 'kept', size_mib: 2048 }]) })
+  }))
+  t.match([...await listCopies(place.dataDir), ...await listCopies(other.dataDir)], [{ number: 1, reason: 'before volumes/0004-name-key-and-mib', open: false }])
+  t.equal((await listCopies(place.dataDir)).length + (await listCopies(other.dataDir)).length, 1)
 })
 
 eachDatabase(t, 'a copy that was half put back is not served, and the same command makes it whole', async (t, database, url) => {
