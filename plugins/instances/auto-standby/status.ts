@@ -53,5 +53,5 @@ export async function holdAwake (instance: LiveInstance): Promise<void> {
   const policy = instance.record.spec.autoStandby
   if (instance.state === 'Standby') throw InstanceInStandby(instance.name)
   if (policy?.enabled !== true) return
-  await instance.save({ life: { ...instance.record.life, hold: momentIn(policy.idleTimeoutMs, hostClock) } })
+  await instance.save(({ life }) => ({ life: { ...life, hold: momentIn(policy.idleTimeoutMs, hostClock) } }))
 }

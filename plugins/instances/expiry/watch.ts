@@ -26,7 +26,7 @@ export async function adoptExpiry (context: Context, instance: LiveInstance): Pr
   const { life } = instance.record
   if (life.expiry !== undefined) {
     const expiry = rebased(life.expiry, hostClock)
-    if (expiry !== life.expiry) storeLater(context, instance, await instance.saveFact({ life: { ...life, expiry } }), 'an expiry for this boot of the host')
+    if (expiry !== life.expiry) storeLater(context, instance, await instance.saveFact((record) => ({ life: { ...record.life, expiry } })), 'an expiry for this boot of the host')
   }
   watchExpiry(context, instance)
 }

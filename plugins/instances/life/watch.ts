@@ -25,9 +25,9 @@ export async function adoptLives (context: Context): Promise<() => void> {
     watchHealth(context, instance)
   })
   const results = await sideBySide(context.instances.all(), AT_ONCE, async (instance) => {
+    await adoptExpiry(context, instance)
     adoptRestart(context, instance)
     watchHealth(context, instance)
-    await adoptExpiry(context, instance)
   })
   for (const result of results) if (result.status === 'rejected') context.log.error({ err: result.reason }, 'the life of an instance could not be taken over')
   return unsubscribe

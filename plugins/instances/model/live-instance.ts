@@ -14,6 +14,9 @@ import { viewOf } from '../api/view.ts'
 
 export type InstanceListener = (instance: LiveInstance) => void
 
+/** A change of the row, or what makes it of the record that it is based on: only such a change keeps what another one that is being stored has changed within the same field, as of `life`. */
+export type RecordChange = RecordPatch | ((record: InstanceRecord) => RecordPatch)
+
 export class LiveInstance {
   #record: InstanceRecord
   /** the record as its row has it */
@@ -73,30 +76,30 @@ export class LiveInstance {
   }
 
   /** Stores a change. Changes of one instance are written one after the other, each based on the one before. */
-  async save (patch: RecordPatch): Promise<void> {
-    await this.#write(patch)
+  async save (change: RecordChange): Promise<void> {
+    await this.#write(change)
     this.refresh()
   }
 
   /** Stores a change that is so whether it can be stored or not: in memory it holds, and the next change stores it, too. Returns the error when it could not be stored. */
-  async saveFact (patch: RecordPatch): Promise<unknown> {
-    const failure = await this.#writeFact(patch)
+  async saveFact (change: RecordChange): Promise<unknown> {
+    const failure = await this.#writeFact(change)
     this.refresh()
     return failure
   }
 
   /** Stores a change that comes with another VM, or with none: nobody sees one without the other. Returns the error when the change could not be stored. */
-  async replaceSession (session: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
+  async replaceSession (session: GuestSession | undefined, change: RecordChange): Promise<unknown> {
     // A VM that has ended, or has begun to run, cannot be taken back.
-    const failure = await this.#writeFact(patch)
+    const failure = await this.#writeFact(change)
     this.setSession(session)
     return failure
   }
 
-  async #writeFact (patch: RecordPatch): Promise<unknown> {
+  async #writeFact (change: RecordChange): Promise<unknown> {
     let failure: unknown
     // Before the next change is based on it.
-    await this.#write(patch, (error) => {
+    await this.#write(change, (error, patch) => {
       failure = error
       this.#patch(patch)
     })
@@ -104,13 +107,14 @@ export class LiveInstance {
   }
 
   /** @param failed absent: it is the caller's affair */
-  async #write (patch: RecordPatch, failed: (error: unknown) => void = (error) => { throw error }): Promise<void> {
+  async #write (change: RecordChange, failed: (error: unknown, patch: RecordPatch) => void = (error) => { throw error }): Promise<void> {
     const write = this.#writes.then(async () => {
+      const patch = typeof change === 'function' ? change(this.#record) : change
       try {
         this.#record = await this.#store(patch)
         this.#stored = this.#record
       } catch (error) {
-        failed(error)
+        failed(error, patch)
       }
     })
     this.#writes = write.then(() => {}, () => {})

@@ -50,7 +50,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
     throw error
   })
   const session = converse(context, record, { image, vm, origin: 'restored', newMachine: stored.newMachine })
-  storeLater(context, instance, await instance.replaceSession(session, restoredPatch(instance.record, vm.handle)), 'a restore')
+  storeLater(context, instance, await instance.replaceSession(session, (now) => restoredPatch(now, vm.handle)), 'a restore')
   attach(context, instance, session)
   const restored = performance.now()
   const isKept = await isThere(paths.kept.whole)

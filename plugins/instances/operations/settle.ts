@@ -23,7 +23,9 @@ export async function settle (context: Context, instance: LiveInstance, session:
   try {
     if (await putBackUnproven(context, instance, session, paths)) return
     const patch = await endOf(instance, session, paths)
-    storeLater(context, instance, await instance.saveFact(patch), 'the end of a VM')
+    // So that a restart policy which is set later takes the stop into account.
+    const failure = await instance.saveFact(({ life }) => session.stoppedByHand ? { ...patch, life: { ...life, restart: stoppedState(life.restart) } } : patch)
+    storeLater(context, instance, failure, 'the end of a VM')
     await dropPending(context, instance)
     // Only now: after a crash before this, the next start finds the VM ended and comes here again.
     await dropMemory(paths)
@@ -47,10 +49,7 @@ async function putBackUnproven (context: Context, instance: LiveInstance, sessio
 async function endOf (instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<RecordPatch> {
   const { report, writtenAt } = await readReport(paths.report)
   const exit = session.refusal === undefined ? await exitBy(report, session, paths) : exitOfRefusal(session.refusal)
-  const { life } = instance.record
-  // So that a restart policy which is set later takes the stop into account.
-  const stopped = session.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
-  return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(session, paths)), instance.record.startedAt ?? 0) }
+  return { handle: null, exit, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(session, paths)), instance.record.startedAt ?? 0) }
 }
 
 async function exitBy (report: ExitReport | undefined, session: GuestSession, paths: InstancePaths): Promise<ExitFacts> {

@@ -46,7 +46,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
       await vm.kill()
       session.release()
     })
-    await instance.save({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...instance.record.life, restart: startedState(instance.record.life.restart, by) } })
+    await instance.save(({ life }) => ({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...life, restart: startedState(life.restart, by) } }))
     attach(context, instance, session)
     undo.drop()
   } catch (error) {

@@ -9,7 +9,7 @@ export async function stop (context: Context, instance: LiveInstance): Promise<v
   const { life, spec } = instance.record
   const isWaiting = instance.state === 'Stopped' && life.restart?.next !== undefined
   if (!isWaiting) requireState('stop', instance.name, instance.derived)
-  if (spec.restartPolicy !== undefined) await instance.save({ life: { ...life, restart: stoppedState(life.restart) } })
+  if (spec.restartPolicy !== undefined) await instance.save((record) => ({ life: { ...record.life, restart: stoppedState(record.life.restart) } }))
   if (isWaiting) return
   if (instance.session !== undefined) instance.session.stoppedByHand = true
   await endVm(instance, context.settings.stopGraceMs)

@@ -26,7 +26,7 @@ export async function update (context: Context, instance: LiveInstance, { env, l
   }
   const lived = { ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
   const store = async (ofSpec: Partial<InstanceSpec>, ofLife: Partial<Life>): Promise<void> => {
-    await instance.save({ spec: { ...instance.record.spec, ...ofSpec }, life: { ...instance.record.life, ...ofLife } })
+    await instance.save((record) => ({ spec: { ...record.spec, ...ofSpec }, life: { ...record.life, ...ofLife } }))
   }
   await store(changes, lived)
   // A field that was absent before is undefined, and is not stored.

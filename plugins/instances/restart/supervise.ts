@@ -96,8 +96,7 @@ async function attempt (context: Context, instance: LiveInstance): Promise<void>
 }
 
 async function save (instance: LiveInstance, change: Partial<RestartState>): Promise<void> {
-  const { life } = instance.record
-  await instance.save({ life: { ...life, restart: { ...NO_RESTARTS, ...life.restart, ...change } } })
+  await instance.save(({ life }) => ({ life: { ...life, restart: { ...NO_RESTARTS, ...life.restart, ...change } } }))
 }
 
 const keyOf = ({ id }: LiveInstance): string => `restart ${id}`

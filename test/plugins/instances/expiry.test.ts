@@ -2,8 +2,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { bootId } from '../../../core/process/identity.ts'
 import { startApp, type TestApp } from './app.ts'
 import { startWithCopies } from './copies-app.ts'
+import { openDatabase } from './database.ts'
 import { until } from './crash.ts'
 import { chosen, crashPoints } from './crash-points.ts'
 
@@ -134,4 +136,29 @@ t.test('a lifetime that is none is refused at create and PATCH alike, and change
   }
   t.match(await app.call('PATCH', '/instances/web', {}), { status: 400, body: { code: 'invalid_request' } })
   t.match(await app.call('GET', '/instances/web'), { body: { expires_at: before } })
+})
+
+t.test('after a boot of the host the expiry of an instance that its restart policy supervises counts by the uptime of this boot', async (t) => {
+  const first = await startApp(t)
+  const id = await first.make('web', { ttl: '1h', restart_policy: { policy: 'always', backoff: '1h' } })
+  await first.waitFor('web', 'Running')
+  await first.app.stop()
+  await first.host.vm.exit({ exitCode: 1 })
+  const lifeIn = async (change?: (life: Record<string, object>) => void): Promise<Record<string, object>> => {
+    const database = await openDatabase(first.dataDir)
+    try {
+      const { life: text } = await database('instances_instances').where({ id }).first('life')
+      const life: Record<string, object> = JSON.parse(String(text))
+      change?.(life)
+      if (change !== undefined) await database('instances_instances').where({ id }).update({ life: JSON.stringify(life) })
+      return life
+    } finally {
+      await database.destroy()
+    }
+  }
+  await lifeIn((life) => { Object.assign(life['expiry'] ?? {}, { boot: 'another', uptimeMs: 5 }) })
+  const second = await startApp(t, { host: first.host, dataDir: first.dataDir })
+  await until(async () => Object(Object((await second.call('GET', '/instances/web')).body)['restart_status'])['next_attempt_at'] !== null)
+  await second.app.stop()
+  t.match(await lifeIn(), { expiry: { boot: bootId(), by: 'ttl' }, restart: { next: { boot: bootId() } } })
 })
