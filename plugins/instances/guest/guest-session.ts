@@ -24,6 +24,8 @@ export class GuestSession {
   rests = 0
   /** whether a caller asked for the VM's end, so that the instance stays stopped */
   stoppedByHand = false
+  /** whether the VM has lived for so long since its restore that it counts as restored; see memory-image/keep.ts */
+  proven = false
   /** whether the VM was there when the session began */
   readonly seenAlive: boolean
   #wakeAs: GuestIdentity
@@ -121,8 +123,7 @@ export class GuestSession {
     if (graceMs > 0 && link !== undefined && this.vm.state.status === 'running') {
       const gone = this.vm.wait()
       // The guest takes note at once or not at all; powering off takes a moment under emulation.
-      const accepted = await within(1500, link.shutdown(graceMs, this.#options.stopSignal))
-      if (accepted && await within(graceMs + 3000, gone)) return
+      if (await within(1500, link.shutdown(graceMs, this.#options.stopSignal)) && await within(graceMs + 3000, gone)) return
     }
     await this.vm.kill()
   }
@@ -327,8 +328,7 @@ export class GuestSession {
     this.#exitTimer = setTimeout(() => {
       this.#options.log.warn('a guest said that its program has exited and did not power off; ending its VMM')
       this.vm.kill().catch((error: unknown) => { this.#options.log.error({ err: error }, 'a VMM could not be ended') })
-    }, EXIT_GRACE_MS)
-    this.#exitTimer.unref()
+    }, EXIT_GRACE_MS).unref()
     this.#listener?.changed()
   }
 

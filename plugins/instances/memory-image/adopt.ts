@@ -1,10 +1,9 @@
 // At the start of the server: makes what standbys, restores and forks have left agree with what is stored, at whatever step a crash has cut them off.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
-import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropCaptured, dropKept, dropMemory, hasUnfinishedImage, isImageOf, readImage, readUsable, takerOf, type Remains, type StoredImage } from './files.ts'
+import { dropCaptured, dropKept, dropMemory, hasUnfinishedImage, isImageOf, isLost, readImage, readUsable, takenAt, takerOf, type Remains, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -14,7 +13,7 @@ import { withPhase } from '../phases/phase.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { dropWhenAwake } from '../operations/awake.ts'
 import { endFormerVm } from '../operations/end-former-vm.ts'
-import { putBack } from './keep.ts'
+import { hasLivedOn, putBack } from './keep.ts'
 import { lostMemory, restoredPatch } from '../operations/restore.ts'
 import { storeStandby } from '../operations/standby.ts'
 import { settleImage } from './sync.ts'
@@ -50,6 +49,7 @@ async function imageInStandby (context: Context, instance: LiveInstance, paths: 
   const usable = await readUsable(paths)
   if (usable !== undefined) return usable
   if (await readImage(paths, 'taken') === undefined) return undefined
+  if (await hasLivedOn(paths, await takenAt(paths))) return undefined
   if (!await putBack(context, instance, 'the server ended while its VM was started on it')) return undefined
   return await readImage(paths, 'whole')
 }
@@ -62,7 +62,7 @@ export async function withTaker (context: Context, record: InstanceRecord): Prom
   const vm = handle === undefined ? undefined : await context.hypervisors.get(handle.driver)?.attach(handle)
   vm?.release()
   if (handle === undefined || vm === undefined || vm.state.status === 'gone') return record
-  const stored = await context.repository.update(record, withPhase(record, restoredPatch(record, handle), hostClock))
+  const stored = await context.repository.update(record, withPhase(record, restoredPatch(record, handle, await takenAt(paths) ?? Date.now()), hostClock))
   await logOperation(paths.operations, 'start of the server: took over the VM of a restore that was cut off', context.log)
   return stored
 }
@@ -94,9 +94,4 @@ export async function goOn (context: Context, instance: LiveInstance, vm: Vm, se
   // The file may be as large as the guest's memory, and the next standby may be far away.
   if (isCutOff && vm.imaging !== undefined && vm.imaging.memoryFile === undefined) await dropCaptured(paths)
   dropWhenAwake(context, instance, session)
-}
-
-/** Whether the host has restarted before the image was on disk. */
-function isLost (stored: StoredImage): boolean {
-  return stored.bootId !== null && stored.bootId !== bootId()
 }

@@ -11,6 +11,7 @@ import type { Compression } from '../../../core/library/compressed-memory.ts'
 import { removeTree, renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
+import { bootId } from '../../../core/process/identity.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 
@@ -199,6 +200,16 @@ export async function takerOf (paths: InstancePaths): Promise<VmHandle | undefin
   }
 }
 
+/** When the image was taken for a VM, epoch `ms`; null: it was not. */
+export async function takenAt (paths: InstancePaths): Promise<number | null> {
+  try {
+    return Math.round((await stat(takerPath(paths))).mtimeMs)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null
+    throw error
+  }
+}
+
 /** Gives back an image that was taken but not used. */
 export async function returnImage (paths: InstancePaths): Promise<void> {
   await rm(takerPath(paths), { force: true })
@@ -232,6 +243,11 @@ export async function dropMemory (paths: InstancePaths): Promise<void> {
   await dropImage(paths)
   await dropCaptured(paths)
   await removeTree(paths.base.folder)
+}
+
+/** Whether the host has restarted before the image was on disk. */
+export function isLost ({ bootId: boot }: StoredImage): boolean {
+  return boot !== null && boot !== bootId()
 }
 
 /** Whether the image was made from this very VM. */

@@ -13,10 +13,11 @@ import { replaceUntilDone } from '../copies/replace-until-done.ts'
 import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../folder/files.ts'
-import { changesPath, dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from './files.ts'
+import { changesPath, dropKept, isLost, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { fitsOnDisk } from './memory-file.ts'
+import { lastWriteOf } from '../folder/last-write.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { pathsAt, type InstancePaths } from '../folder/paths.ts'
 import type { InstanceRecord } from '../model/record.ts'
@@ -87,15 +88,21 @@ async function keepBase (context: Context, from: InstancePaths, to: InstancePath
 export async function proveImage (context: Context, session: GuestSession, stored: StoredImage): Promise<void> {
   const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), session.ended.then(() => false)])
   if (!isAlive) return await new Promise<never>(() => {})
+  session.proven = true
   context.provenImages.add(kindOf(stored))
 }
 
-/** Puts disk and image back as they were before the restore, at once or later. False when no copy was kept. @throws what keeps it from being done at once */
+/** Whether a VM that an earlier server has restored has lived for long enough, as far as its files tell: nobody may have watched it. @param restoredAt epoch `ms` */
+export async function hasLivedOn (paths: InstancePaths, restoredAt: number | null): Promise<boolean> {
+  return restoredAt !== null && await isThere(paths.kept.whole) && await lastWriteOf(paths) - restoredAt > PROVEN_AFTER_MS
+}
+
+/** Puts disk and image back as they were before the restore, at once or later. False when no copy was kept, or the host went down before it was on the disk. @throws what keeps it from being done at once */
 export async function putBack (context: Context, instance: LiveInstance, why: string): Promise<boolean> {
   const paths = pathsIn(context, instance.id)
   const kept = pathsAt(paths.kept.whole)
   const stored = await readImage(kept, 'whole')
-  if (stored === undefined) return false
+  if (stored === undefined || isLost(stored)) return false
   context.provenImages.delete(kindOf(stored))
   await replaceUntilDone(context, instance, 'those that were kept', async () => {
     if (await isThere(paths.kept.whole)) await rewriteImage(kept, { ...stored, problem: why })

@@ -130,8 +130,8 @@ async function usedUp (context: Context, instance: LiveInstance, why: string, ca
 }
 
 /** The change of the row when the VM goes on from the image. */
-export function restoredPatch ({ life }: InstanceRecord, handle: VmHandle): RecordPatch {
-  return { handle, standbyAt: null, startedAt: Date.now(), runningAt: null, stoppedAt: null, exit: null, life: { ...life, restart: startedState(life.restart, 'restore') } }
+export function restoredPatch ({ life }: InstanceRecord, handle: VmHandle, startedAt = Date.now()): RecordPatch {
+  return { handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...life, restart: startedState(life.restart, 'restore') } }
 }
 
 /** The change of the row when an instance in standby has lost its memory. */

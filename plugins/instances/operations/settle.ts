@@ -1,10 +1,10 @@
 // After a VM has ended: reads how it ended, stores that, and only then calls the instance Stopped.
 import { constants } from 'node:fs'
-import { open, lstat } from 'node:fs/promises'
-import { hasCode } from '../../../core/errors/system-code.ts'
+import { open } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import { exitOf, exitOfRefusal, exitWithoutReport } from '../guest/exit.ts'
-import { dropMemory } from '../memory-image/files.ts'
+import { lastWriteOf, unlessMissing } from '../folder/last-write.ts'
+import { dropKept, dropMemory } from '../memory-image/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -42,6 +42,11 @@ export async function settle (context: Context, instance: LiveInstance, session:
 /** A VM that ends by itself right after its restore, while its program has not ended, counts as not restored: the kept copy of the image takes its place again. */
 async function putBackUnproven (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<boolean> {
   if (session.stopping || (await readReport(paths.report)).report !== undefined) return false
+  // What was kept may still be there: it goes with the lock held, and not while a server ends.
+  if (session.proven) {
+    await dropKept(paths)
+    return false
+  }
   const words = await lastLine(paths.vmm)
   return await putBack(context, instance, `its VM ended within a second of its restore${words === '' ? '' : ` (${words})`}`)
 }
@@ -59,9 +64,7 @@ async function exitBy (report: ExitReport | undefined, session: GuestSession, pa
 
 // Without a report: now; or, when the server did not see the end, the time of the last write of any kind.
 async function endTime (session: GuestSession, paths: InstancePaths): Promise<number> {
-  if (session.seenAlive) return Date.now()
-  const times = await Promise.all([paths.output, paths.vmm].map(async (path) => await unlessMissing(async () => (await lstat(path)).mtimeMs, 0)))
-  return Math.max(...times)
+  return session.seenAlive ? Date.now() : await lastWriteOf(paths)
 }
 
 async function lastLine (path: string): Promise<string> {
@@ -76,14 +79,4 @@ async function lastLine (path: string): Promise<string> {
       await handle.close()
     }
   }, '')
-}
-
-// An operator may have removed a log; the end of a VM must be stored all the same.
-async function unlessMissing<T> (read: () => Promise<T>, otherwise: T): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ELOOP')) return otherwise
-    throw error
-  }
 }

@@ -1,7 +1,9 @@
 // A VM that ends right after its restore: disk and memory are as before, the instance says why, and the next restore goes on from them.
-import { appendFile, readdir, readFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { noteRestored } from '../../../core/data/restored.ts'
 import { startApp, type TestApp } from './app.ts'
 import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
@@ -24,6 +26,10 @@ async function resting (t: Test, body?: object): Promise<Resting> {
 }
 
 const contentsOf = async (folder: string): Promise<string[]> => await Promise.all(['memory', 'overlay.ext4'].map(async (name) => (await readFile(join(folder, name))).subarray(-40).toString()))
+
+const SINCE = 'first, written since'
+
+const endOfDisk = async (folder: string): Promise<string> => (await readFile(join(folder, 'overlay.ext4'))).subarray(-SINCE.length).toString()
 
 /** The VM writes disk and memory and is gone. */
 async function die ({ host, folder }: Resting): Promise<void> {
@@ -219,4 +225,68 @@ t.test('an instance that is deleted before its put-back could be done is gone, a
   await new Promise((resolve) => setTimeout(resolve, 1500))
   t.same(await readdir(join(app.dataDir, 'instances')), [])
   t.equal((await app.call('GET', '/instances/web')).status, 404)
+})
+
+/** A server that has died while it woke a guest, and whose VM is gone at the start of the next one. */
+async function lostUnseen (t: Test, change: (folder: string) => Promise<void>): Promise<{ readonly next: TestApp, readonly folder: string }> {
+  const app = await resting(t)
+  let folder = ''
+  const next = await crashAt(t, app, 'wake', async () => await app.call('POST', '/instances/web/restore'), async (t, options) => {
+    folder = join(options.dataDir ?? '', 'instances', app.id)
+    await change(folder)
+    app.host.vm.state = { status: 'gone' }
+    return await startApp(t, options)
+  })
+  return { next, folder }
+}
+
+t.test('a VM that has lived on without a server, and ended before the next one, is Stopped with the disk that it has written', async (t) => {
+  for (const written of ['overlay.ext4', 'output.log'] as const) {
+    const { next, folder } = await lostUnseen(t, async (folder) => {
+      await appendFile(join(folder, 'overlay.ext4'), ', written since')
+      const [then, later] = [Date.now() / 1000, Date.now() / 1000 + 3600]
+      for (const name of ['overlay.ext4', 'output.log', 'vmm.log']) await utimes(join(folder, name), then, name === written ? later : then)
+    })
+    t.match((await next.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, state_error: null }, written)
+    t.equal(await endOfDisk(folder), SINCE)
+    t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  }
+})
+
+t.test('what was kept is not put back after the host went down, since it may not be on the disk, but for what a backup has brought', async (t) => {
+  const another = async (folder: string): Promise<void> => {
+    await appendFile(join(folder, 'overlay.ext4'), ', written since')
+    const path = join(folder, 'restore.kept/standby/image.json')
+    await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), bootId: 'another' }))
+  }
+  const { next, folder } = await lostUnseen(t, another)
+  t.match((await next.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, state_error: null })
+  t.equal(await endOfDisk(folder), SINCE)
+  const brought = await lostUnseen(t, async (folder) => {
+    await another(folder)
+    await noteRestored(join(folder, '../..'), 'another')
+  })
+  t.match((await brought.next.waitFor('web', 'Standby')).body, { state: 'Standby' })
+  t.match(await endOfDisk(brought.folder), /first$/)
+})
+
+t.test('what was kept is not put back either while somebody else is at work on the instance when the second is over', async (t) => {
+  const app = await resting(t)
+  const { call, folder } = app
+  const { save } = LiveInstance.prototype
+  t.teardown(() => { LiveInstance.prototype.save = save })
+  t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+  LiveInstance.prototype.save = async function (this: LiveInstance, ...args: Parameters<typeof save>) {
+    LiveInstance.prototype.save = save
+    await sleep(2000)
+    await Reflect.apply(save, this, args)
+  }
+  const update = call('PATCH', '/instances/web', { auto_standby: { idle_timeout: '5m' } })
+  await sleep(1500)
+  t.ok((await readdir(folder)).includes('restore.kept'))
+  await die(app)
+  t.match((await app.waitFor('web', 'Stopped')).body, { state: 'Stopped' })
+  await update
+  t.match((await call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, state_error: null })
+  t.equal(await endOfDisk(folder), SINCE)
 })
