@@ -1,7 +1,7 @@
-// Work that goes on after an answer was sent. The next operation on the same instance waits for it where it must; the end of the server always does.
+// Work that goes on after an answer was sent, and gives back what a VM had. The next operation on the same instance waits for it where it must, and whoever is short of room; the end of the server always does.
 
 export interface Behind {
-  /** Registers `work`, which goes on and must never reject. */
+  /** Registers `work`, which goes on, must never reject, and must not wait for the lock of an instance: whoever waits for it may hold that. */
   leave (key: string, work: Promise<void>): void
   /** Resolves once no work under this key is under way. */
   over (key: string): Promise<void>

@@ -5,12 +5,9 @@ import type { EgressSpec } from '../egress/contract.ts'
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { requirePolicy } from '../parts/policy.ts'
-import { pause } from '../../../core/jobs/pause.ts'
+import { doLater } from '../parts/later.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { checkEnv, printable } from '../validate/env.ts'
-
-const FIRST_RETRY_MS = 1000
-const LAST_RETRY_MS = 30_000
 
 /** The policy of a row with other values for its credentials. @throws invalid_request naming the variable, PluginDisabled */
 export function rotated (context: Context, { name, spec }: Pick<InstanceRecord, 'name' | 'spec'>, env: Readonly<Record<string, string>>): EgressSpec {
@@ -32,27 +29,20 @@ export async function replacePolicy (context: Context, instance: LiveInstance, p
     await found.egress.replace(instance.id, found.policy)
   } catch (error) {
     await putBack().catch((failure: unknown) => { context.log.error({ err: failure, instance: instance.id }, 'what an instance had before an update could not be stored again') })
-    context.behind.leave('policies', bringPolicy(context, instance))
+    bringPolicyLater(context, instance)
     throw error
   }
 }
 
-/** Has the proxy enforce the stored policy once it answers, since it is unknown what it enforces now. Never rejects. */
-async function bringPolicy (context: Context, instance: LiveInstance): Promise<void> {
-  const { signal } = context.closing
-  const { session } = instance
-  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
-    try {
-      await context.locks.hold(instance.id, async () => {
-        const found = requirePolicy(context, instance.record, 'env')
-        // Another VM has begun with the stored policy.
-        if (signal.aborted || found === undefined || session === undefined || instance.session !== session) return
-        await found.egress.replace(instance.id, found.policy)
-      })
-      return
-    } catch (error) {
+/** Has the proxy enforce the stored policy once it answers, since it is unknown what it enforces now. Nobody waits for that: a caller who waits for work that gives room back may hold the lock. */
+function bringPolicyLater (context: Context, instance: LiveInstance): void {
+  doLater(context, 'policy', instance.id, async () => {
+    const found = requirePolicy(context, instance.record, 'env')
+    // Without a VM there is no policy, and the next VM begins with the stored one.
+    if (found === undefined || instance.deleted || instance.session === undefined || context.closing.signal.aborted) return
+    await found.egress.replace(instance.id, found.policy).catch((error: unknown) => {
       context.log.warn({ err: error, instance: instance.id }, 'the egress proxy does not take a policy; it is tried again')
-    }
-    await pause(retryMs, signal)
-  }
+      throw error
+    })
+  })
 }
