@@ -16,7 +16,7 @@ export interface Target {
 }
 
 export interface Listener {
-  /** Ends relayed connections, since the instance is gone, and goes on listening. */
+  /** Ends relayed connections, since the VM that they lead to is gone, and goes on listening. Those that wait for the instance to be awake go on waiting: they will lead to another VM. */
   cut (): void
   close (): Promise<void>
 }

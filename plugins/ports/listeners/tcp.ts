@@ -16,31 +16,34 @@ const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 /** @throws the system's error for the place, such as EADDRINUSE */
 export async function listenTcp (address: string, port: number, target: Target): Promise<Listener> {
   const open = new Set<AbortController>()
+  /** those whose instance was awake for them */
+  const relayed = new Set<AbortController>()
   // Nothing is read before the guest is connected: the kernel buffers a little, and the client waits.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, ...KEEP_ALIVE }, (client) => {
     const life = new AbortController()
     open.add(life)
-    serve(client, target, life).catch((error: unknown) => { target.refused(error) }).finally(() => {
+    serve(client, target, life, () => { relayed.add(life) }).catch((error: unknown) => { target.refused(error) }).finally(() => {
       open.delete(life)
+      relayed.delete(life)
       client.destroy()
     })
   })
   server.listen({ host: address, port, backlog: BACKLOG, exclusive: true })
   await once(server, 'listening')
   server.on('error', (error) => { target.refused(error) })
-  const cut = (): void => { for (const life of open) life.abort() }
   return {
-    cut,
+    cut () { for (const life of relayed) life.abort() },
     async close () {
       const closed = once(server, 'close')
       server.close()
-      cut()
+      for (const life of open) life.abort()
       await closed
     }
   }
 }
 
-async function serve (client: Socket, target: Target, life: AbortController): Promise<void> {
+/** @param isAwake called once the instance is awake: the connection is the VM's from then on */
+async function serve (client: Socket, target: Target, life: AbortController, isAwake: () => void): Promise<void> {
   const address = client.remoteAddress ?? ''
   const leave = target.admit(address)
   if (leave === undefined) {
@@ -55,6 +58,7 @@ async function serve (client: Socket, target: Target, life: AbortController): Pr
   life.signal.addEventListener('abort', () => { client.resetAndDestroy() }, { once: true })
   try {
     const { ip, woken } = await target.awake(life.signal, address)
+    isAwake()
     const guest = await reach(ip, target, woken, life.signal)
     // From now on a client that is closed has heard all and said all, and what it has said may still be on its way to the guest.
     client.off('close', gone)

@@ -15,6 +15,8 @@ const MAX_HELD_BYTES = 1024 * 1024
 interface Peer {
   readonly life: AbortController
   readonly held: Buffer[]
+  /** whether the instance was awake for it: the peer is the VM's from then on */
+  isAwake: boolean
   guest: Socket | undefined
   idle: NodeJS.Timeout
 }
@@ -31,7 +33,7 @@ export async function listenUdp (address: string, port: number, target: Target, 
     if (leave === undefined) return undefined
     const lease = target.lease()
     const life = new AbortController()
-    const peer: Peer = { life, held: [], guest: undefined, idle: setTimeout(() => { life.abort() }, idleMs) }
+    const peer: Peer = { life, held: [], isAwake: false, guest: undefined, idle: setTimeout(() => { life.abort() }, idleMs) }
     peers.set(key, peer)
     life.signal.addEventListener('abort', () => {
       clearTimeout(peer.idle)
@@ -56,6 +58,7 @@ export async function listenUdp (address: string, port: number, target: Target, 
   /** Wakes the instance, and delivers the datagrams that have come meanwhile. */
   const open = async (peer: Peer, to: { readonly address: string, readonly port: number }): Promise<void> => {
     const { ip } = await target.awake(peer.life.signal, to.address)
+    peer.isAwake = true
     const guest = createSocket('udp4')
     guest.on('error', () => { peer.life.abort() })
     const localAddress = target.localAddress()
@@ -94,11 +97,11 @@ export async function listenUdp (address: string, port: number, target: Target, 
   socket.bind({ address, port, exclusive: true })
   await Promise.race([once(socket, 'listening'), failed])
   socket.on('error', (error) => { target.refused(error) })
-  const cut = (): void => { for (const { life } of [...peers.values()]) life.abort() }
+  const end = (those: (peer: Peer) => boolean): void => { for (const peer of [...peers.values()].filter(those)) peer.life.abort() }
   return {
-    cut,
+    cut () { end(({ isAwake }) => isAwake) },
     async close () {
-      cut()
+      end(() => true)
       const closed = once(socket, 'close')
       socket.close()
       await closed
