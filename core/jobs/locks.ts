@@ -1,9 +1,10 @@
 // Locks by key: one caller holds a key alone, or several share it. All others wait in order of arrival.
 import { deferred } from './deferred.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 export interface Locks {
-  /** Runs `work` once no other caller holds or shares `key`. */
-  hold<T> (key: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` once no other caller holds or shares `key`. @throws the signal's reason when it aborts before that: then `work` does not run */
+  hold<T> (key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
   /** Runs `work` once no caller holds `key`, in parallel with others that share it. Callers that asked to hold it earlier go first. */
   share<T> (key: string, work: () => Promise<T>): Promise<T>
   /** Whether somebody holds or shares `key`, or waits for it. */
@@ -38,12 +39,13 @@ export function createLocks (): Locks {
   }
 
   return {
-    async hold (key, work) {
+    async hold (key, work, signal) {
       return await take(key, async (queue, mine) => {
         const before = Promise.all([queue.held, ...queue.shared])
+        // Those who come later wait for those before this one, also when this one leaves the line.
         queue.held = before.then(() => mine)
         queue.shared = []
-        await before
+        await unlessAborted(signal, before)
       }, work)
     },
     async share (key, work) {

@@ -33,6 +33,8 @@ export class LiveInstance {
   #deleted = false
   #health: Health | undefined
   #writes: Promise<void> = Promise.resolve()
+  /** whether it is about to lose its VM, by a standby, a stop or a delete: a caller who is told that it runs would be cut off. Set with the lock held */
+  isLeaving = false
   /** the settling of the VM's end that is under way */
   settling: Promise<void> | undefined
   readonly #listeners = new Set<InstanceListener>()

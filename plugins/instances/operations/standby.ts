@@ -20,6 +20,7 @@ import { requireState } from '../model/state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from '../memory-image/sync.ts'
 import { requireNoWorker } from '../workers/worker-memory.ts'
+import { leaving } from './leaving.ts'
 import { storeLater } from './store-later.ts'
 
 const GUEST_WAIT_MS = 5000
@@ -30,6 +31,10 @@ const GUEST_WAIT_MS = 5000
  * @param lastLook called when all of it can still be taken back; throws to take it back
  */
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted'], lastLook?: () => Promise<void>): Promise<void> {
+  await leaving(instance, async () => { await takeToStandby(context, instance, wanted, lastLook) })
+}
+
+async function takeToStandby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted'], lastLook: (() => Promise<void>) | undefined): Promise<void> {
   requireState('standby', instance.name, instance.derived)
   requireCapturable(context, 'standby', instance.record, 'own')
   requireNoWorker('standby', instance.record)

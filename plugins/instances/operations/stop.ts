@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { requireState } from '../model/state.ts'
+import { leaving } from './leaving.ts'
 
 /** Returns once the VM is gone and its exit is stored. The wish that it stay stopped is stored first; for an instance that waits to be started again, nothing else is needed. */
 export async function stop (context: Context, instance: LiveInstance): Promise<void> {
@@ -18,9 +19,11 @@ export async function stop (context: Context, instance: LiveInstance): Promise<v
 /** Ends the VM in every state. With `graceMs` 0 its program gets no signal first. */
 export async function endVm (instance: LiveInstance, graceMs: number): Promise<void> {
   const { session } = instance
-  if (session !== undefined) {
-    await session.shutDown(graceMs)
-    await session.ended
-  }
-  await instance.settling
+  await leaving(instance, async () => {
+    if (session !== undefined) {
+      await session.shutDown(graceMs)
+      await session.ended
+    }
+    await instance.settling
+  })
 }

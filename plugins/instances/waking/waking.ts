@@ -2,6 +2,7 @@
 import type { Jobs } from '../../../core/contracts/services.ts'
 import { NotFound } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
+import { within } from '../../../core/jobs/deadline.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { pathsIn, type Context } from '../context.ts'
 import type { InstanceWaking, Woken } from '../contract.ts'
@@ -9,17 +10,19 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { logged } from '../folder/operations-log.ts'
 import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
+import { awaitEnd } from './await-end.ts'
 import { awaitRunning } from './await-running.ts'
-import { CannotBeWoken, TooManyWaiting } from './errors.ts'
+import { CannotBeWoken, TooManyWaiting, WakeTimedOut } from './errors.ts'
+import { Line } from './line.ts'
 import { Listening } from './listening.ts'
-import { Turns, type Turn } from '../../../core/jobs/turns.ts'
+import { Turns } from '../../../core/jobs/turns.ts'
 
 /** how long a failure is the answer to everybody: otherwise calls that come one after the other would be as many failing restores */
 const FAILURE_HOLDS_MS = 2000
 
 interface Flight {
   waiting: number
-  readonly turn: Turn
+  readonly line: Line
   readonly done: Promise<void>
 }
 
@@ -45,33 +48,48 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
     setTimeout(() => { if (failures.get(id) === failure) failures.delete(id) }, FAILURE_HOLDS_MS).unref()
   }
 
-  /** Waits for other work on the instance, and then wakes it. */
-  const fly = async (instance: LiveInstance, turn: Turn): Promise<void> => {
+  /** Waits for a turn, and for other work on the instance, and then wakes it. */
+  const wakeInTurn = async (instance: LiveInstance, line: Line, signal: AbortSignal): Promise<void> => {
     const { id } = instance
-    try {
-      await unlessAborted(context.closing.signal, turn.begun).catch((error: unknown) => { throw CannotBeWoken.from(error, instance.name, 'the server is ending') })
-      // The queue has room by then, and the end of the server waits for it.
-      await queue.push(id, async () => {
-        await locks.hold(id, async () => { await rouse(context, instance) })
-      })
-    } finally {
-      turn.end()
+    for (;;) {
+      const turn = line.ask()
+      try {
+        await unlessAborted(signal, turn.begun)
+        // The queue has room by then, and the end of the server waits for it.
+        if (!locks.isUsed(id)) return await queue.push(id, async () => { await locks.hold(id, async () => { await rouse(context, instance, signal) }, signal) })
+      } finally {
+        turn.end()
+      }
+      // Other work may take its time, so it is waited for without a turn; and a turn without the lock, since others may want to stop or delete the instance meanwhile.
+      await locks.hold(id, async () => {}, signal)
     }
-    await awaitRunning(context, instance, waking.timeoutMs)
+  }
+
+  const fly = async (instance: LiveInstance, line: Line): Promise<void> => {
+    await within(waking.timeoutMs, [context.closing.signal], async (signal) => {
+      const work = async (): Promise<void> => {
+        if (isToBeWoken(instance)) await wakeInTurn(instance, line, signal)
+        await awaitRunning(context, instance, waking.timeoutMs)
+      }
+      await unlessAborted(signal, work()).catch((error: unknown) => {
+        if (context.closing.signal.aborted) throw CannotBeWoken.from(error, instance.name, 'the server is ending')
+        throw signal.aborted ? WakeTimedOut.from(error, instance.name, Math.round(waking.timeoutMs / 1000)) : error
+      })
+    })
     listening.woken(instance)
   }
 
   const begin = (instance: LiveInstance, caller: string): Flight => {
     const { id } = instance
-    const turn = turns.ask(caller)
-    const done = fly(instance, turn).catch((error: unknown) => {
+    const line = new Line(turns, caller)
+    const done = fly(instance, line).catch((error: unknown) => {
       const named = reasonOf(context, instance, error)
       remember(instance, named)
       throw named
     }).finally(() => { flights.delete(id) })
     // All of its callers may have gone.
     done.catch(() => {})
-    const flight = { waiting: 0, turn, done }
+    const flight = { waiting: 0, line, done }
     flights.set(id, flight)
     return flight
   }
@@ -101,14 +119,14 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
     async wake (id, { signal, caller, port }) {
       signal.throwIfAborted()
       const instance = instances.get(id)
-      // Nobody may be at work on it: an instance that is about to go to standby is still Running.
-      if (instance.state === 'Running' && !locks.isUsed(id)) return await listeningAt(instance, port, signal)
+      // An instance that is about to go to standby is still Running. Whatever else is done to it is none of a caller's affair.
+      if (instance.state === 'Running' && !instance.isLeaving) return await listeningAt(instance, port, signal)
       requireWakeable(instance)
       const failure = failures.get(id)
       if (failure !== undefined && failure.version === instance.record.version) throw failure.error
       const leave = admit(instance, flights.get(id), caller)
       const flight = flights.get(id) ?? begin(instance, caller)
-      flight.turn.joinedBy(caller)
+      flight.line.joinedBy(caller)
       flight.waiting++
       try {
         await unlessAborted(signal, flight.done)
@@ -121,8 +139,14 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
   }
 }
 
+/** Otherwise it runs, or will in a moment. */
+function isToBeWoken ({ state, isLeaving }: LiveInstance): boolean {
+  return isLeaving || state === 'Standby' || state === 'Stopped' || state === 'Shutdown'
+}
+
 /** Needs the lock of the instance. */
-async function rouse (context: Context, instance: LiveInstance): Promise<void> {
+async function rouse (context: Context, instance: LiveInstance, signal: AbortSignal): Promise<void> {
+  await awaitEnd(instance, signal)
   if (instance.deleted) throw NotFound('instance', instance.id)
   requireWakeable(instance)
   const { state } = instance

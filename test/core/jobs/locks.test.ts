@@ -76,3 +76,27 @@ t.test('a key is used as long as somebody holds it, shares it or waits for it', 
   await turn()
   t.equal(locks.isUsed('a'), false)
 })
+
+t.test('who stops waiting for a key leaves the line, and nobody overtakes whoever has it; work that has begun is not cut off', async (t) => {
+  const locks = createLocks()
+  const holder = task(locks, 'hold')
+  const leaving = new AbortController()
+  let began = false
+  const left = locks.hold('a', async () => { began = true }, leaving.signal)
+  const late = task(locks, 'hold')
+  leaving.abort(new Error('gone'))
+  await t.rejects(left, { message: 'gone' })
+  await turn()
+  t.strictSame([began, late.began()], [false, false])
+  await holder.end()
+  await turn()
+  t.strictSame([began, late.began()], [false, true])
+  await late.end()
+  t.equal(locks.isUsed('a'), false)
+  const later = new AbortController()
+  t.equal(await locks.hold('a', async () => {
+    later.abort()
+    await turn()
+    return 'done'
+  }, later.signal), 'done')
+})

@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { InstanceWaking, Woken } from '../../../../plugins/instances/contract.ts'
 import { startApp, type StartOptions, type TestApp } from '../app.ts'
 import { crashAt } from '../crash.ts'
+import { holdStep } from '../hold-step.ts'
 import { ScriptedHost } from '../scripted.ts'
 
 interface WakingApp extends TestApp {
@@ -196,6 +197,70 @@ t.test('a caller during a standby gets the instance as it is after it', async (t
   await waiting
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
   t.ok(host.vm.restoredFrom, 'it was restored')
+})
+
+t.test('a caller of an instance that runs is answered at once, whatever else is done to it, and while its VM is paused for that as soon as it goes on', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host })
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  const soon = async (): Promise<unknown> => await wake(id, AbortSignal.timeout(5000))
+  const copying = holdStep(t, host, 'flush')
+  const fork = call('POST', '/instances/web/fork', { name: 'twin', from_running: true })
+  await copying.reached
+  await soon()
+  const capturing = holdStep(t, host, 'capture')
+  copying.go()
+  await capturing.reached
+  t.match((await call('GET', '/instances/web')).body, { state: 'Paused' })
+  const waiting = soon()
+  capturing.go()
+  await waiting
+  t.match(await fork, { status: 201 })
+})
+
+t.test('instances that are busy with something else take no turns from others, and who waits for them waits for no longer than allowed', async (t) => {
+  const host = new ScriptedHost()
+  host.connect()
+  const { make, wake, waitFor, call } = await start(t, { host, config: { waking: { concurrency: 1, timeout: '3s' } } })
+  const [busy, other] = [await make('busy'), await make('other')]
+  for (const id of [busy, other]) {
+    await waitFor(id, 'Running')
+    t.match(await call('POST', `/instances/${id}/standby`), { status: 200 })
+  }
+  // It holds the lock of its source until it has an address.
+  const { reached, go } = holdStep(t, host, 'allocate')
+  const fork = call('POST', '/instances/busy/fork', { name: 'twin', target_state: 'Stopped' })
+  await reached
+  const late = t.rejects(wake(busy), { code: 'wake_timeout', statusCode: 503 })
+  await wake(other, AbortSignal.timeout(2000))
+  await late
+  go()
+  t.match(await fork, { status: 201 })
+  t.match((await call('GET', '/instances/busy')).body, { state: 'Standby' }, 'it is not woken for nobody')
+  t.match(await call('PATCH', '/instances/busy', { wake: 'standby' }), { status: 200 }, 'which ends the answer that others get')
+  await wake(busy)
+})
+
+t.test('a program that is ending as somebody calls is started again for him, where that is allowed', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host })
+  for (const [name, allowed] of [['always', true], ['standby', false]] as const) {
+    const id = await make(name, { wake: name })
+    await waitFor(name, 'Running')
+    const { vm } = host
+    vm.bus.emit('exited', { exitCode: 0, signal: 0, oom: false })
+    t.match((await call('GET', `/instances/${name}`)).body, { state: 'Shutdown' })
+    const waking = wake(id)
+    waking.catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    await vm.exit()
+    if (allowed) {
+      await waking
+      t.match((await call('GET', `/instances/${name}`)).body, { state: 'Running' })
+      t.not(host.vm, vm)
+    } else await t.rejects(waking, { code: 'cannot_be_woken', message: /it is Stopped, and its wake is standby, not always/ })
+  }
 })
 
 for (const step of ['restore', 'restored', 'wake', 'woken'] as const) {
