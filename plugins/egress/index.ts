@@ -4,6 +4,7 @@ import { AuthorityMaker } from './authority.ts'
 import { ControlClient } from './control/client.ts'
 import { manifest, type EgressConfig, type Deps } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
+import { endAllOfOwner } from './process/end-all.ts'
 import { ExternalProxy } from './process/external-proxy.ts'
 import { ManagedProxy } from './process/managed-proxy.ts'
 import { pathsOf } from './process/paths.ts'
@@ -39,15 +40,20 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
 export const plugin = definePlugin({
   manifest,
 
-  create (deps, config) {
+  async create (deps, config) {
     const { network, server } = deps
-    if (network === undefined) throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
+    if (network === undefined) {
+      await endAllOfOwner(pathsOf(server.dataDir))
+      throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
+    }
     const egress = compose(deps, network, config)
     return {
       services: { egress },
       async start () {
         const problems = await settingProblems(config)
         if (problems.length > 0) throw new Error(problems.join('; '))
+        // One that an earlier server has started would be told nothing from now on.
+        if (!config.proxy.manage) await endAllOfOwner(pathsOf(server.dataDir))
         await egress.open()
       },
       stop: async () => { await egress.close(server.stopInstancesOnExit) }

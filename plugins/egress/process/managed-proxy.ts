@@ -8,13 +8,14 @@ import type { NetworkService } from '../../networking/contract.ts'
 import { EgressUnavailable } from '../errors.ts'
 import type { ControlClient } from '../control/client.ts'
 import { manifest, type EgressConfig } from '../manifest.ts'
+import { endAll, STOP_MS } from './end-all.ts'
 import { findProxies, type FoundProxy } from './find.ts'
 import { prepareFiles } from './files.ts'
 import { boundProxyLog, launchProxy, untilProxyAnswers } from './launch.ts'
 import type { EgressPaths } from './paths.ts'
 import { DRAIN_MS, makePlan, programDigest, type Plan } from './plan.ts'
 import type { ProxyProcess } from './proxy-process.ts'
-import { resolveUser } from './user.ts'
+import { resolveUser, type ProxyUser } from './user.ts'
 
 export interface ManagedProxyOptions {
   readonly config: EgressConfig
@@ -27,9 +28,6 @@ export interface ManagedProxyOptions {
   readonly log: Logger
   readonly onStart?: () => void
 }
-
-/** How long the server waits for the proxy at its own end. */
-const STOP_MS = 4_000
 
 export class ManagedProxy implements ProxyProcess {
   readonly #options: ManagedProxyOptions
@@ -73,21 +71,22 @@ export class ManagedProxy implements ProxyProcess {
     return (await this.#find(plan)).some((proxy) => fits(proxy, plan))
   }
 
+  /** Does not make the namespace when it is missing. */
   async isThere (): Promise<boolean> {
-    return (await this.#findAny()).length > 0
+    return (await findProxies(this.#options.paths.folder, undefined, (await this.#user()).uid)).length > 0
   }
 
   /** It was told the guests' place as it was started. */
   async requireReach (): Promise<void> {}
 
   async stop (): Promise<void> {
-    await Promise.all((await this.#findAny()).map(async ({ identity }) => { await endGently(identity, { withinMs: STOP_MS }) }))
+    await endAll(this.#options.paths, (await this.#user()).uid)
   }
 
   async #plan (): Promise<Plan> {
-    const { config, dataDir, network, commands } = this.#options
+    const { config, network } = this.#options
     this.#program ??= programDigest()
-    const [place, user, program] = await Promise.all([network.proxyPlace(), resolveUser(config.proxy.user, dataDir, commands), this.#program])
+    const [place, user, program] = await Promise.all([network.proxyPlace(), this.#user(), this.#program])
     return await makePlan({ config, place, user, program })
   }
 
@@ -95,10 +94,9 @@ export class ManagedProxy implements ProxyProcess {
     return await findProxies(this.#options.paths.folder, namespace, user.uid)
   }
 
-  /** Does not make the namespace when it is missing. */
-  async #findAny (): Promise<FoundProxy[]> {
-    const { config, dataDir, paths, commands } = this.#options
-    return await findProxies(paths.folder, undefined, (await resolveUser(config.proxy.user, dataDir, commands)).uid)
+  async #user (): Promise<ProxyUser> {
+    const { config, dataDir, commands } = this.#options
+    return await resolveUser(config.proxy.user, dataDir, commands)
   }
 
   /** Whether it answers, which may take a moment: a proxy of an earlier server may still be starting, or about to end. */
