@@ -54,7 +54,7 @@ export interface Changes {
   progress (state: ResourceState): void
 }
 
-/** @param journal absent: changes are not stored */
+/** @param journal absent: changes are not stored, and nobody hears that some are missing; a plugin gives `absentJournal` where there is none */
 export function createChanges (database: Knex, journal: Journal | undefined, kind: ResourceKind): Changes {
   journal?.know(kind)
   const inLine = createLine()

@@ -1,6 +1,7 @@
 // The plugin "builds": makes images from sources, each in a VM of its own.
 import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { createLine } from '../../core/db/line.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
@@ -52,7 +53,7 @@ export function buildsPlugin (source: RunnerSource): Plugin {
 function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner']): Context {
   const { database, server: { dataDir, hostId } } = deps
   const settings = settingsOf(config)
-  const repository = new BuildRepository(database, hostId, deps.journal)
+  const repository = new BuildRepository(database, hostId, deps.journal ?? absentJournal(hostId))
   const builders = new BuilderRepository(database, hostId)
   return {
     log: deps.log.child({ plugin: manifest.id }),

@@ -1,5 +1,6 @@
 // The plugin "devices": PCI devices of the host that instances can have for themselves.
 import type { HostCommands } from '../../core/contracts/services.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
@@ -27,7 +28,7 @@ interface Composed { readonly devices: Devices, readonly assignments: Assignment
 
 function compose (deps: Deps, { sysfs: open, writeTimeoutMs, nodes, pciIds }: DevicesHost): Composed {
   const sysfs = patient(open(deps.commands), writeTimeoutMs)
-  const repository = new DeviceRepository(deps.database, deps.server.hostId, deps.journal)
+  const repository = new DeviceRepository(deps.database, deps.server.hostId, deps.journal ?? absentJournal(deps.server.hostId))
   const devices = new Devices({ sysfs, repository, names: createPciNames(pciIds) })
   createDeviceMetrics(deps.metrics, async () => await repository.all())
   return { devices, assignments: new Assignments({ sysfs, nodes, repository, commands: deps.commands, log: deps.log.child({ plugin: manifest.id }) }) }

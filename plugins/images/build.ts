@@ -1,6 +1,7 @@
 // Puts the parts of the images service together.
 import { join } from 'node:path'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import type { Journal } from '../../core/db/changes.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import { Attempts, type AttemptsDeps } from './attempts.ts'
@@ -30,7 +31,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
   const { log, events, commands, registry } = services
   const host = hostPlatform()
   const timeoutMs = durationMs(config.pullTimeout)
-  const repository = new ImagesRepository(services.database, services.server.hostId, Date.now, services.journal)
+  const repository = new ImagesRepository(services.database, services.server.hostId, Date.now, services.journal ?? absentJournal(services.server.hostId))
   const owners = new FileOwners(commands)
   const folders = createFolders(join(services.server.dataDir, 'images'), owners)
   const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry], setting: 'plugins.images.config.allowPrivate' })

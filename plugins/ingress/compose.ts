@@ -7,6 +7,7 @@ import { Lego } from './certificates/lego.ts'
 import { OwnFiles } from './certificates/own-files.ts'
 import { KeptAnswers } from './decide/kept.ts'
 import { CallLeases } from './leases.ts'
+import type { Journal } from '../../core/db/changes.ts'
 import { manifest, type IngressConfig, type Deps } from './manifest.ts'
 import { createIngressMetrics } from './metrics.ts'
 import { Nginx } from './process/nginx.ts'
@@ -19,13 +20,12 @@ import { Ingresses } from './service.ts'
 import { Targets } from './targets.ts'
 
 export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking' | 'jobs' | 'processes'> & {
-  readonly journal?: Deps['journal']
   readonly instanceCopies: Pick<NonNullable<Deps['instanceCopies']>, 'find'> | undefined
   readonly server: Pick<Deps['server'], 'dataDir' | 'hostId'>
 }
 
-export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
-  const { database, commands, network, secrets, instanceCopies, leases: allLeases, waking, journal, server: { dataDir, hostId } } = deps
+export function compose (deps: IngressDeps, config: IngressConfig, journal?: Journal): Ingresses {
+  const { database, commands, network, secrets, instanceCopies, leases: allLeases, waking, server: { dataDir, hostId } } = deps
   if (network === undefined) throw new Error('there is no network')
   if (instanceCopies === undefined || allLeases === undefined || waking === undefined) throw new Error('there are no instances')
   const log = deps.log.child({ plugin: manifest.id })

@@ -1,4 +1,5 @@
 // The plugin "ingress": host names and paths that lead to programs in instances, through nginx.
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { compose } from './compose.ts'
@@ -25,7 +26,7 @@ export const plugin = definePlugin({
     const both = listen.http.find((port) => listen.https.includes(port))
     if (both !== undefined) throw new Error(`plugins.ingress.config.listen: port ${both} stands in http and in https`)
     requireAcme(acme, listen.http.length > 0)
-    const ingresses = compose(deps, config)
+    const ingresses = compose(deps, config, deps.journal ?? absentJournal(server.hostId))
     return {
       async start (signal) {
         if (acme.directory !== undefined) await checkTool('lego', { commands, log, packages: manifest.hostPackages, signal })

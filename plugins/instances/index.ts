@@ -1,4 +1,5 @@
 // The plugin "instances": virtual machines with a name, a state and a life of their own.
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createBehind } from './operations/behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
@@ -51,7 +52,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     parts,
     hypervisors: deps.hypervisors,
     plugins: deps.plugins,
-    repository: createRepository(deps.database, deps.server.hostId, deps.journal),
+    repository: createRepository(deps.database, deps.server.hostId, deps.journal ?? absentJournal(deps.server.hostId)),
     instances,
     hidden: new Set(),
     locks: createLocks(),

@@ -1,5 +1,6 @@
 // The plugin "ports": addresses and ports of the host that lead to instances, and wake those that sleep.
 import { durationMs } from '../../core/config/quantities.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { ownV4 } from '../../proxy/contract/own-addresses.ts'
 import { createPortsPart } from './instance-part.ts'
@@ -36,7 +37,7 @@ function compose ({ log, database, commands, server: { hostId, dataDir }, journa
   if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
   if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
   const ports: Ports = new Ports({
-    config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses: () => ownV4(),
+    config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal ?? absentJournal(hostId)), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses: () => ownV4(),
     metrics: createPortsMetrics(metrics, () => ports.figures())
   })
   return ports

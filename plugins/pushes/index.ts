@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { durationMs } from '../../core/config/quantities.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createShares } from '../../core/jobs/shares.ts'
 import { createCopier } from './copy.ts'
@@ -17,7 +18,7 @@ import { Pushes } from './service.ts'
 function compose (deps: Deps, config: PushesConfig): Pushes {
   const { database, imageSources, registry, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
-  const repository = new PushRepository(database, hostId, deps.journal)
+  const repository = new PushRepository(database, hostId, deps.journal ?? absentJournal(hostId))
   const folders = createFolders(join(dataDir, 'pushes'))
   const runner: Runner = createRunner({
     log,

@@ -1,5 +1,6 @@
 // The plugin "snapshots": copies of instances at one moment, kept apart from any instance, taken on request or by a schedule.
 import { durationMs } from '../../core/config/quantities.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { systemClock, type Clock } from './clock.ts'
@@ -15,7 +16,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
   const { commands, database, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
   const locks = createLocks()
-  const repository = new SnapshotRepository(database, hostId, deps.journal)
+  const repository = new SnapshotRepository(database, hostId, deps.journal ?? absentJournal(hostId))
   const files = new SnapshotFiles(dataDir)
   const compressor = createCompressor({ log, commands, disk: deps.disk, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
   return createSnapshots(

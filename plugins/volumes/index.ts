@@ -1,6 +1,7 @@
 // The plugin "volumes": disks with a life of their own, which instances have attached.
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
+import { absentJournal } from '../../core/db/absent-journal.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { Turns } from '../../core/jobs/turns.ts'
 import { VolumeFiles } from './files.ts'
@@ -22,7 +23,7 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
     disk,
     resources: deps.resources,
     files: new VolumeFiles(volumePaths(dataDir), commands),
-    repository: new VolumeRepository(database, hostId, deps.journal),
+    repository: new VolumeRepository(database, hostId, deps.journal ?? absentJournal(hostId)),
     // Of the three by default, two are those of one key, as many as it had before a turn was kept for others.
     turns: new Turns(config.archiveConcurrency, Math.max(1, config.archiveConcurrency - 1)),
     archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),

@@ -44,12 +44,14 @@ export class EventJournal implements Journal {
 
   async open (): Promise<void> {
     const now = idAt(this.#now())
-    this.#passed = await this.#repository.begin(now)
+    const { passed, hadHole } = await this.#repository.begin(now)
+    this.#passed = passed
     const youngest = await this.#repository.youngest(Number.MAX_SAFE_INTEGER) ?? this.#passed
     this.#last = Math.max(now, youngest)
     // And not the time: readers go there and store it. The next server would assign lower ids if the clock of this one was ahead.
     this.#head = youngest
-    this.#firstHead = youngest
+    // After a hole every place of an earlier server lies before it, whatever the clock of that one said.
+    this.#firstHead = hadHole ? passed - 1 : youngest
   }
 
   close (): void {

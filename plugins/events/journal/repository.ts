@@ -1,5 +1,6 @@
 // Reads and writes the journal of one host.
 import type { Knex } from 'knex'
+import { hadUnjournaled } from '../../../core/db/absent-journal.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import type { ChangeAction, ResourceState } from '../../../core/db/changes.ts'
 import type { StoredEvent } from './event.ts'
@@ -26,12 +27,21 @@ export class JournalRepository {
     this.#hostId = hostId
   }
 
-  /** The id of the youngest event that was removed; `first` for a new journal. */
-  async begin (first: number): Promise<number> {
+  /**
+   * `passed`: the id of the youngest event that was removed; `first` for a new journal. When the host has had changes that were not written here, all that was written before has passed, and `hadHole` is true.
+   */
+  async begin (first: number): Promise<{ readonly passed: number, readonly hadHole: boolean }> {
     await this.#database<HostRow>(HOSTS).insert({ host_id: this.#hostId, passed: first }).onConflict('host_id').ignore()
-    await this.settle()
-    const [row]: HostRow[] = await this.#database<HostRow>(HOSTS).where({ host_id: this.#hostId })
-    return Number(row?.passed ?? first)
+    return await inTransaction(this.#database, async (trx) => {
+      const row = await this.#lock(trx)
+      const before = Number(row?.passed ?? first)
+      if (!await hadUnjournaled(trx, this.#hostId)) return { passed: before, hadHole: false }
+      const youngest = await this.youngest(Number.MAX_SAFE_INTEGER, trx) ?? before
+      // More than the youngest: whoever has that one has missed something, too.
+      const passed = Math.max(first, youngest + 1)
+      await this.#pass(trx, passed)
+      return { passed, hadHole: true }
+    })
   }
 
   /**
@@ -39,9 +49,7 @@ export class JournalRepository {
    * SQLite has one transaction at a time.
    */
   async settle (): Promise<void> {
-    await inTransaction(this.#database, async (trx) => {
-      await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).forUpdate().first()
-    })
+    await inTransaction(this.#database, async (trx) => { await this.#lock(trx) })
   }
 
   async insert (trx: Knex.Transaction, events: readonly StoredEvent[]): Promise<void> {
@@ -59,8 +67,8 @@ export class JournalRepository {
   }
 
   /** The id of the youngest event that is not younger than `until`. */
-  async youngest (until: number): Promise<number | undefined> {
-    const row: Pick<Row, 'id'> | undefined = await this.#events().where('id', '<=', until).orderBy('id', 'desc').select('id').first()
+  async youngest (until: number, db: Knex = this.#database): Promise<number | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.#events(db).where('id', '<=', until).orderBy('id', 'desc').select('id').first()
     return row === undefined ? undefined : Number(row.id)
   }
 
@@ -80,11 +88,17 @@ export class JournalRepository {
     if (last === undefined) return true
     const passed = Number(last.id)
     passing(passed)
-    await inTransaction(this.#database, async (trx) => {
-      await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).update({ passed })
-      await this.#events(trx).where('id', '<=', passed).delete()
-    })
+    await inTransaction(this.#database, async (trx) => { await this.#pass(trx, passed) })
     return rows.length < most
+  }
+
+  async #lock (trx: Knex.Transaction): Promise<HostRow | undefined> {
+    return await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).forUpdate().first()
+  }
+
+  async #pass (trx: Knex.Transaction, passed: number): Promise<void> {
+    await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).update({ passed })
+    await this.#events(trx).where('id', '<=', passed).delete()
   }
 
   #events (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {

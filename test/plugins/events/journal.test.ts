@@ -1,6 +1,7 @@
 // The journal: exactly the changes that were committed, in the order of their commits, for a while.
 import type { Knex } from 'knex'
 import t, { type Test } from 'tap'
+import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { DatabaseUnavailable } from '../../../core/db/deadline.ts'
 import { createFeed } from '../../../plugins/events/feed.ts'
@@ -11,6 +12,7 @@ import { eachDatabase } from '../../helpers/mariadb.ts'
 import { makeTable, Things } from './things.ts'
 
 async function open (t: Test, database: Knex, now?: () => number): Promise<{ journal: EventJournal, things: Things }> {
+  await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
   await migratePlugin(database, 'events', new URL('../../../plugins/events/migrations/', import.meta.url))
   await makeTable(database)
   const journal = new EventJournal(new JournalRepository(database, 'host'), now)

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Test } from 'tap'
 import type { ApiKeys } from '../../../core/contracts/services.ts'
 import { Type } from 'typebox'
+import { absentJournal } from '../../../core/db/absent-journal.ts'
 import { createChanges, type Changes, type ResourceState } from '../../../core/db/changes.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import { plugin as events } from '../../../plugins/events/index.ts'
@@ -65,6 +66,8 @@ function stateOf ({ id, status, tags }: Row): ResourceState {
 export interface ThingsApp extends BareApp { readonly things: Things, readonly database: Knex, readonly apiKeys: ApiKeys }
 
 export interface ThingsOptions {
+  /** without the plugin events */
+  readonly withoutEvents?: boolean
   /** of the plugin events */
   readonly config?: Record<string, unknown>
   readonly server?: Record<string, unknown>
@@ -76,26 +79,26 @@ export interface ThingsOptions {
 }
 
 /** A server with the plugin events and things. */
-export async function startWithThings (t: Test, { config = {}, server = {}, database: url, more = [], moreConfig = {}, options = {} }: ThingsOptions = {}): Promise<ThingsApp> {
+export async function startWithThings (t: Test, { withoutEvents = false, config = {}, server = {}, database: url, more = [], moreConfig = {}, options = {} }: ThingsOptions = {}): Promise<ThingsApp> {
   let things: Things | undefined
   let database: Knex | undefined
   let apiKeys: ApiKeys | undefined
   const plugin: Plugin = definePlugin({
-    manifest: { id: 'things', provides: [], requires: ['database', 'apiKeys'], optional: ['journal'], config: Type.Object({}, { additionalProperties: false }) },
+    manifest: { id: 'things', provides: [], requires: ['database', 'apiKeys', 'server'], optional: ['journal'], config: Type.Object({}, { additionalProperties: false }) },
     create: (deps) => ({
       async start () {
         apiKeys = deps.apiKeys
         database = deps.database
         await makeTable(deps.database)
-        things = new Things(deps.database, deps.journal)
+        things = new Things(deps.database, deps.journal ?? absentJournal(deps.server.hostId))
       }
     })
   })
   const bare = await bareApp(t, {
     ...Object.keys(server).length === 0 ? {} : { server },
     ...url === undefined ? {} : { database: { url } },
-    plugins: { events: { config }, ...moreConfig }
-  }, { plugins: [events, plugin, ...more], ...options })
+    plugins: { ...withoutEvents ? {} : { events: { config } }, ...moreConfig }
+  }, { plugins: [...withoutEvents ? [] : [events], plugin, ...more], ...options })
   await bare.app.start()
   if (things === undefined || database === undefined || apiKeys === undefined) throw new Error('the plugin did not start')
   return { ...bare, things, database, apiKeys }

@@ -7,6 +7,7 @@ import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { usersOf } from '../../helpers/signal-users.ts'
+import { startWithThings, type ThingsApp } from '../events/things.ts'
 import { startWithWebhooks } from './app.ts'
 import { startReceiver, taken, type Delivery, type Receiver } from './receiver.ts'
 
@@ -126,6 +127,51 @@ t.test('webhooks themselves are told by GET /events and by no webhook', async (t
   t.match(JSON.parse(text), { resources: [{ resource: 'webhook', id, status: 'active', enabled: true }] })
   t.notMatch(text, String(receiver.port), 'without its address')
   t.match(await run.call('POST', '/webhooks', { url: receiver.url, filter: { resources: ['webhook'] } }), { status: 400, body: { message: /^filter\.resources: / } })
+})
+
+eachDatabase(t, 'what changed while events were off is a gap for webhooks, and no place in the stream leads past it', async (t, _database, url) => {
+  const receiver = await startReceiver(t)
+  const first = await startWithWebhooks(t, {}, { database: url })
+  const server = { dataDir: first.dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false } }
+  const ask = async ({ app }: ThingsApp, id: string): Promise<number> => {
+    const answer = await fetch(`${app.address()}/events`, { headers: { authorization: `Bearer ${ADMIN_KEY}`, 'last-event-id': id } })
+    await answer.body?.cancel()
+    return answer.status
+  }
+  const { id } = await first.make({ url: receiver.url })
+  await first.things.make('a')
+  await got(receiver, 1)
+  const last = receiver.deliveries[0]?.id ?? ''
+  await first.until(id, 'active')
+  await first.app.stop()
+  // Off, without a change.
+  await (await startWithThings(t, { withoutEvents: true, database: url, server })).app.stop()
+  const second = await startWithWebhooks(t, {}, { database: url, server })
+  t.equal(await ask(second, last), 200, 'nothing is missing')
+  await second.app.stop()
+  const off = await startWithThings(t, { withoutEvents: true, database: url, server })
+  await off.things.set('a', '1')
+  await t.rejects(off.things.changes.commit(async (_trx, note) => {
+    note({ action: 'created', id: 'b', name: null, status: '0', tags: {} })
+    await Promise.reject(new Error('not this one'))
+  }))
+  await off.things.set('a', '2')
+  await off.app.stop()
+  const third = await startWithWebhooks(t, {}, { database: url, server })
+  t.equal(await ask(third, last), 410)
+  await third.things.set('a', '3')
+  await got(receiver, 3)
+  t.same(receiver.deliveries.map(({ event }) => event.type), ['thing.created', 'gap', 'thing.updated'])
+  const [, gap, updated] = receiver.deliveries
+  t.match(gap?.event.data, { after_id: /^\d+$/, oldest_id: /^\d+$/ })
+  t.ok(Number(gap?.event.data?.['oldest_id']) > Number(last))
+  t.equal(await ask(third, updated?.id ?? ''), 200)
+  await third.app.stop()
+  const fourth = await startWithWebhooks(t, {}, { database: url, server })
+  t.equal(await ask(fourth, updated?.id ?? ''), 200, 'it is told once')
+  await fourth.things.set('a', '4')
+  await got(receiver, 4)
+  t.match(receiver.deliveries.at(-1)?.event, { type: 'thing.updated', data: { status: '4' } })
 })
 
 t.test('a receiver that has missed what the journal has no more is told so, and gets the rest', async (t) => {
