@@ -68,6 +68,7 @@ export class Lifecycle {
       if (reason === undefined) await this.#startOne(member)
       else this.#report({ id: member.id, state: 'blocked', reason })
     }
+    this.#options.board.settle()
   }
 
   /** Mounts the routes of the plugins that have started, each in a Fastify context of its own. */

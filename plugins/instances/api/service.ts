@@ -49,6 +49,7 @@ import { wantedFor } from '../compression/compression-for.ts'
 import { attachVolume } from '../volumes/attach.ts'
 import { detachVolume } from '../volumes/detach.ts'
 import { serveWait } from './wait.ts'
+import { removeAbandoned } from '../workers/abandoned.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
 /** A guest may never answer: it is hostile or hangs, or the path leads to a file system that does. */
@@ -128,6 +129,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       leaveRegister = registerVmms(context)
       guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log, context.processes)
       await adoptAll(context)
+      removeAbandoned(context)
       reclaim.open()
       endWatch = await adoptLives(context)
       idle.open()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { authorization } from '../../../core/bare-app.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 import { ScriptedHost } from '../scripted.ts'
 import { never, refused, request, startWithWorkers } from '../workers-app.ts'
 
@@ -108,7 +109,7 @@ t.test('it is removed at once, by id or name, once or twice, and no instance of 
 
 t.test('it goes on when the server does not, and the next one can remove it', async (t) => {
   const before = await startWithWorkers(t)
-  const { id } = await before.workers.create(request())
+  const { id } = await before.workers.create(request({ volumeOwner: 'workers-user' }))
   await before.waitFor(id, 'Running')
   const { host, dataDir } = before
   await before.app.stop()
@@ -117,4 +118,19 @@ t.test('it goes on when the server does not, and the next one can remove it', as
   await after.workers.remove('build-1')
   t.equal(host.vm.state.status, 'gone')
   t.same((await after.call('GET', '/instances')).text, '[]')
+})
+
+t.test('one whose plugin is off by now is removed, with its VM; one whose plugin has started, and an instance of a caller, stay', async (t) => {
+  const before = await startWithWorkers(t)
+  const left = await before.workers.create(request())
+  const own = await before.workers.create(request({ name: 'own', volumeOwner: 'workers-user' }))
+  const web = await before.make('web')
+  for (const id of [left.id, own.id]) await before.waitFor(id, 'Running')
+  const { host, dataDir } = before
+  await before.app.stop()
+  const after = await startWithWorkers(t, { host, dataDir })
+  await eventually('it is gone', async () => (await after.call('GET', `/instances/${left.id}`)).status === 404, { limitMs: 10_000 })
+  t.equal(host.vms[0]?.state.status, 'gone')
+  await after.workers.link(own.id, 5000, never)
+  t.same(await Promise.all([own.id, web].map(async (id) => (await after.call('GET', `/instances/${id}`)).status)), [200, 200])
 })
