@@ -15,7 +15,7 @@ export const plugin = definePlugin({
   manifest,
 
   async create (deps, config) {
-    const { commands, events, log, network, server: { dataDir } } = deps
+    const { commands, events, log, network, plugins, server: { dataDir } } = deps
     if (network === undefined) {
       await endLeftovers({ dataDir, commands })
       throw new SkipPlugin('without the plugin networking, no instance can be reached')
@@ -25,6 +25,9 @@ export const plugin = definePlugin({
       filling: createPortsPart(ports, log.child({ plugin: manifest.id })),
       async start () {
         events.on('instance.state', ({ id, to }) => { ports.moved(id, to).catch(() => {}) })
+        // Without the plugin instances nobody looks after what an earlier server has published.
+        void plugins.allTried().then(async () => { if (!ports.isAdopted) await endLeftovers({ dataDir, commands }) })
+          .catch((error: unknown) => { log.error({ err: error, plugin: manifest.id }, 'the rules of an earlier server for published ports could not be removed') })
       },
       routes: portRoutes(ports),
       stop: async () => { await ports.close() }

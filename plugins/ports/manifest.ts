@@ -27,7 +27,7 @@ export type PortsConfig = Static<typeof PortsConfig>
 export const manifest = {
   id: 'ports',
   provides: [],
-  requires: ['log', 'database', 'commands', 'server', 'events', 'metrics'],
+  requires: ['log', 'database', 'commands', 'server', 'events', 'metrics', 'plugins'],
   optional: ['network', 'journal'],
   fills: { slot: 'instanceParts', name: 'ports' },
   listens: ['instance.state'],

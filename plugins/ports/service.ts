@@ -51,6 +51,7 @@ export class Ports {
   #host: PartHost | undefined
   #tending: NodeJS.Timeout | undefined
   #tended: Promise<void> = Promise.resolve()
+  #isAdopted = false
 
   constructor (options: PortsOptions) {
     this.#options = options
@@ -74,8 +75,12 @@ export class Ports {
     }
   }
 
+  /** Whether somebody has told which instances there are. Without that no port is served. */
+  get isAdopted (): boolean { return this.#isAdopted }
+
   /** To be called once it is known which instances are awake. */
   async adopted (): Promise<void> {
+    this.#isAdopted = true
     await this.#begin()
     await this.#held.listenAgain()
     this.#tending = setInterval(() => { this.#tended = this.#tend() }, TEND_INTERVAL_MS).unref()
@@ -102,7 +107,7 @@ export class Ports {
   }
 
   async publish (ref: string, port: PortSpec): Promise<PortView> {
-    const host = this.#known()
+    const host = this.#known(ref)
     const { id } = host.find(ref)
     return await host.hold(id, async (instance) => {
       if (instance.spec.network?.enabled !== true) throw NoWayToGuests('instance_port', `instance ${instance.name} has no network`)
@@ -114,7 +119,7 @@ export class Ports {
 
   /** @throws not_found */
   async unpublish (ref: string, portId: string): Promise<void> {
-    const host = this.#known()
+    const host = this.#known(ref)
     const { id } = host.find(ref)
     await host.hold(id, async () => {
       await this.#readAgain()
@@ -134,7 +139,7 @@ export class Ports {
 
   /** @throws not_found, ambiguous */
   ofInstance (ref: string): PortView[] {
-    return this.#held.of(this.#known().find(ref).id).map((live) => this.#view(live))
+    return this.#held.of(this.#known(ref).find(ref).id).map((live) => this.#view(live))
   }
 
   all (): PortView[] {
@@ -258,7 +263,7 @@ export class Ports {
       port: instancePort,
       localAddress: () => this.#options.network.hostSide === undefined ? undefined : '127.0.0.1',
       awake: async (signal, client) => await this.#wake(port, signal, client),
-      lease: () => this.#known().leases.take(instanceId, `port ${instancePort}`),
+      lease: () => this.#known(instanceId).leases.take(instanceId, `port ${instancePort}`),
       admit: (client) => this.#admission.enter(instanceId, client),
       refused: (error) => {
         this.#options.metrics.came('refused')
@@ -270,7 +275,7 @@ export class Ports {
   async #wake (port: PublishedPort, signal: AbortSignal, caller: string): Promise<{ readonly ip: string, readonly woken: boolean }> {
     const { instanceId } = port
     const woken = !this.#isAwake(instanceId)
-    const { address: ip } = await this.#known().waking.wake(instanceId, { signal, caller })
+    const { address: ip } = await this.#known(instanceId).waking.wake(instanceId, { signal, caller })
     if (ip === undefined) throw new Error(`instance ${instanceId} has no address`)
     this.#awake.add(instanceId)
     // Without these rules the answers to relayed connections find no way back.
@@ -315,7 +320,7 @@ export class Ports {
 
   #isAwake (instanceId: string): boolean {
     try {
-      return this.#known().find(instanceId).state === 'Running'
+      return this.#known(instanceId).find(instanceId).state === 'Running'
     } catch {
       // It is being created or deleted.
       return false
@@ -324,14 +329,15 @@ export class Ports {
 
   #nameOf (instanceId: string): string {
     try {
-      return this.#known().find(instanceId).name
+      return this.#known(instanceId).find(instanceId).name
     } catch {
       return instanceId
     }
   }
 
-  #known (): PartHost {
-    if (this.#host === undefined) throw new Error('the instances plugin has not introduced itself')
+  /** @throws not_found without the plugin instances: then there is none */
+  #known (ref: string): PartHost {
+    if (this.#host === undefined) throw NotFound('instance', ref)
     return this.#host
   }
 

@@ -167,6 +167,12 @@ t.test('without instances, resources tell what there is', { skip: skipWithout('r
   t.match((await app.http.inject({ url: '/resources', headers })).json(), { cpu: { allocated: 0, source: 'detected' }, allocations: [] })
 })
 
+t.test('without instances there is none that a port could be published for', { skip: skipWithout('ports') }, async (t) => {
+  const app = await serverWithout(t, 'instances', 'snapshots', 'builds')
+  t.equal(await statusOf(app, 'GET', '/ports'), 200)
+  for (const method of ['GET', 'POST'] as const) t.match((await app.http.inject({ method, url: '/instances/x/ports', headers, ...method === 'POST' ? { payload: { instance_port: 80 } } : {} })).json(), { code: 'not_found' }, method)
+})
+
 t.test('without instances, images and the registry work on', async (t) => {
   const app = await serverWithout(t, 'instances', 'snapshots', 'builds')
   await hasNoRoutes(t, app, 'instances')

@@ -1,11 +1,20 @@
 // The rules that lead to a guest, in a world of namespaces: from the loopback, from the host itself and from outside, for both protocols, and nothing of them after the last port.
+import { join } from 'node:path'
 import t from 'tap'
 import { pino } from 'pino'
+import { Type } from 'typebox'
 import type { HostCommands } from '../../../core/contracts/services.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { HostRules } from '../../../plugins/ports/host-rules.ts'
+import { plugin } from '../../../plugins/ports/index.ts'
+import { noteLink } from '../../../plugins/ports/leftovers.ts'
 import { endLeftovers } from '../../../plugins/ports/turned-off.ts'
 import type { Direct } from '../../../plugins/ports/rules.ts'
+import { authorization, bareApp } from '../../core/bare-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { ScriptedHost } from '../instances/scripted.ts'
 import { createWorld, skipReason } from '../networking/world.ts'
 
 t.test('a published port leads to the guest from wherever it is called, whatever the guest itself may reach, until it is taken away', { skip: skipReason() }, async (t) => {
@@ -75,6 +84,20 @@ t.test('a published port leads to the guest from wherever it is called, whatever
   t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
   t.notMatch(await world.in(world.host, 'nft', 'list', 'tables'), /-ports/)
   t.notMatch(await world.in(world.host, 'conntrack', '--dump', '--reply-src', ip), /src=/)
+})
+
+t.test('without the plugin instances there is no instance to publish for, and the rules of an earlier server go', { skip: skipReason() }, async (t) => {
+  const network = new ScriptedHost().connect()
+  const networking = definePlugin({ manifest: { id: 'networking', provides: ['network'], requires: [], config: Type.Object({}, { additionalProperties: false }) }, create: () => ({ services: { network } }) })
+  const { app, dataDir } = await bareApp(t, {}, { plugins: [networking, plugin] })
+  await noteLink(dataDir, 'berth-test-none')
+  await app.start({ listen: false })
+  for (const [method, url] of [['GET', '/instances/web/ports'], ['POST', '/instances/web/ports'], ['DELETE', '/instances/web/ports/p']] as const) {
+    const answer = await app.http.inject({ method, url, headers: authorization, ...method === 'POST' ? { payload: { instance_port: 80 } } : {} })
+    t.match(answer, { statusCode: 404 }, method)
+    t.match(answer.json(), { code: 'not_found', message: /web/ })
+  }
+  await eventually('the note of the rules is gone with them', async () => !await isThere(join(dataDir, 'ports/link')), { limitMs: 10_000 })
 })
 
 t.test('rules that could not be changed when it was due are behind, lead nobody to a guest that is gone, and are as they should be after the next try', { skip: skipReason() }, async (t) => {
