@@ -238,8 +238,7 @@ class Application implements App {
   async #start (listen: boolean): Promise<void> {
     try {
       const { database, upgrade, apiKeys, container, log, commands } = this.#parts
-      for (const { manifest } of this.#plugins) await migrate(database, manifest)
-      await closeCopies(this.config.server.dataDir)
+      await this.#migrateAll(database)
       await upgrade?.end()
       await this.#announceAdminKey(apiKeys)
       await endAllLeftovers(this.#turnedOff, { dataDir: this.config.server.dataDir, commands, log })
@@ -257,6 +256,18 @@ class Application implements App {
       }
       throw error
     }
+  }
+
+  async #migrateAll (database: Knex): Promise<void> {
+    let isWhole = true
+    for (const { manifest } of this.#plugins) {
+      const failure = await migrate(database, manifest)
+      if (failure === undefined) continue
+      isWhole = false
+      this.#lifecycle.leaveOut(manifest.id, failure)
+    }
+    // The copy of before stays that of an upgrade that is to go on: another one would hold a half-upgraded database.
+    if (isWhole) await closeCopies(this.config.server.dataDir)
   }
 
   async #announceAdminKey (apiKeys: ManagedApiKeys): Promise<void> {
@@ -303,11 +314,13 @@ function planned (plugin: Plugin, { plugins }: Config): PlannedPlugin {
   return { plugin, config: entry.config, onFailure: entry.onFailure }
 }
 
-async function migrate (database: Knex, { id, migrations }: PluginManifest): Promise<void> {
-  if (migrations === undefined) return
+/** @returns why it could not be done */
+async function migrate (database: Knex, { id, migrations }: PluginManifest): Promise<PluginStartFailed | undefined> {
+  if (migrations === undefined) return undefined
   try {
     await migratePlugin(database, id, migrations)
+    return undefined
   } catch (error) {
-    throw new PluginStartFailed(`the tables of plugin ${id} could not be brought up to date: ${messageOf(error)}`, { cause: error })
+    return new PluginStartFailed(`the tables of plugin ${id} could not be brought up to date: ${messageOf(error)}`, { cause: error })
   }
 }

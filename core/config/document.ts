@@ -7,7 +7,8 @@ const HEADER = `# Berth's configuration: every key at its default. A file of you
 # A line that begins with "# " and a key has no default. \`berth print-config --defaults\` writes this file.`
 
 const PLUGINS_HEADER = `# Every built-in plugin is on by default. \`enabled: false\` turns one off: it is not even loaded, and its routes are 404.
-# \`onFailure: continue\` lets the server start without a plugin that fails. A plugin that is not built in is named by
+# \`onFailure: continue\` lets the server start without a plugin whose tables or start fail; routes that cannot be
+# mounted keep the server from its start in any case. A plugin that is not built in is named by
 # \`module\`: a path (relative to this file) or the name of an installed package.`
 
 /** @param schema of a whole configuration, as `composeSchema` makes it */

@@ -52,7 +52,7 @@ export const ServerConfigSchema = Type.Object({
   }),
   stopInstancesOnExit: Type.Boolean({ default: false, description: 'whether VMs end with the server' }),
   drainTimeout: Duration('10s', 'how long running requests may take after a stop signal'),
-  startTimeout: Duration('30s', 'how long one plugin may take to start'),
+  startTimeout: Duration('30s', 'how long one plugin may take to start, and to mount its routes'),
   stopTimeout: Duration('10s', 'how long one plugin may take to stop'),
   bodyLimit: Size('1MB', 'largest JSON request body'),
   minFree: Size('1GB', 'space that stays free on the disk of the data folder whatever comes in; of a small disk a twentieth is enough'),

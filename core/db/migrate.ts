@@ -15,12 +15,12 @@ export interface MigrationSource {
   readonly folder: URL
 }
 
-/** What `migratePlugin` would do. It changes nothing. */
+/** What `migratePlugin` would do. It changes nothing. Nothing is pending where the folder cannot be read: `migratePlugin` refuses that, and whoever calls it knows whose it is. */
 export async function pendingMigrations (database: Knex, { id, folder }: MigrationSource): Promise<{ readonly done: number, readonly pending: readonly string[] }> {
   const table = tableOf(id)
   const recorded = await database.schema.hasTable(table) ? await readRecord(database, table) : []
   const done = recorded.filter(({ state }) => state === 'done').map(({ name }) => name)
-  return { done: done.length, pending: (await migrationNames(folder)).filter((name) => !done.includes(name)) }
+  return { done: done.length, pending: (await migrationNames(folder).catch(() => [])).filter((name) => !done.includes(name)) }
 }
 
 /** Runs the migrations in `folder` that this database has not seen, in the order of their names. Safe beside other processes and after a kill. */

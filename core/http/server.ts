@@ -185,7 +185,7 @@ function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): Fastify
     clientErrorHandler: answerBrokenRequest,
     // a request on a connection that was open before the stop is still answered, and then the connection ends
     return503OnClosing: false,
-    // Each plugin's start has its own limit. What is left, mounting routes, depends on nothing but the processor, and on a slow one Fastify's 10 s are too few.
+    // Each plugin's start has its own limit, and so has the mounting of its routes (core/plugins/lifecycle.ts). On a slow processor Fastify's 10 s are too few.
     pluginTimeout: 0
   }
 }

@@ -63,6 +63,7 @@ export class Lifecycle {
   /** Starts one plugin after the other. Rejects with `PluginStartFailed` when a plugin fails, unless its `onFailure` is `continue`; all are stopped by then. */
   async start (): Promise<void> {
     for (const member of this.#members) {
+      if (this.#options.board.get(member.id)?.state === 'failed') continue
       this.#aborted.signal.throwIfAborted()
       const reason = this.#blockedBy(member)
       if (reason === undefined) await this.#startOne(member)
@@ -71,7 +72,17 @@ export class Lifecycle {
     this.#options.board.settle()
   }
 
-  /** Mounts the routes of the plugins that have started, each in a Fastify context of its own. */
+  /** Leaves out a plugin that could not be made ready for its start. @throws the failure, unless its `onFailure` is `continue` */
+  leaveOut (id: string, failure: PluginStartFailed): void {
+    if (this.#members.find(member => member.id === id)?.onFailure !== 'continue') throw failure
+    this.#report({ id, state: 'failed', reason: failure.message })
+    this.#goOnWithout(id, failure)
+  }
+
+  /**
+   * Mounts the routes of the plugins that have started, each in a Fastify context of its own. Rejects with `PluginStartFailed` when one of them fails or takes longer than a start may, whatever its
+   * `onFailure` is: Fastify cannot take back what has been mounted of it.
+   */
   async mount (http: FastifyInstance): Promise<void> {
     for (const { id, plugin, created } of this.#running) {
       if (created?.routes === undefined) continue
@@ -95,7 +106,7 @@ export class Lifecycle {
 
   async #startOne (member: Member): Promise<void> {
     const { id, onFailure } = member
-    const { startTimeoutMs, log } = this.#options
+    const { startTimeoutMs } = this.#options
     const began = performance.now()
     try {
       await withDeadline(`starting plugin ${id}`, startTimeoutMs, this.#aborted.signal,
@@ -108,10 +119,14 @@ export class Lifecycle {
       if (error instanceof Error && error.name === 'SkipPlugin') return this.#report({ id, state: 'skipped', reason: error.message })
       this.#report({ id, state: 'failed', reason: messageOf(error) })
       const failure = new PluginStartFailed(`plugin ${id} did not start: ${messageOf(error)}`, { cause: error })
-      if (onFailure === 'continue' && !this.#aborted.signal.aborted) return log.error({ err: failure, plugin: id }, 'plugin failed; going on without it')
+      if (onFailure === 'continue' && !this.#aborted.signal.aborted) return this.#goOnWithout(id, failure)
       await this.stop()
       throw failure
     }
+  }
+
+  #goOnWithout (id: string, failure: PluginStartFailed): void {
+    this.#options.log.error({ err: failure, plugin: id }, 'plugin failed; going on without it')
   }
 
   async #create (member: Member, signal: AbortSignal): Promise<void> {
@@ -162,7 +177,8 @@ export class Lifecycle {
       // Fastify mounts everything that has been registered in one turn of the event loop.
       await turn()
       http.decorate(CALLED_ERRORS, errors)
-      await http.register(routes)
+      // Within what Fastify waits for: it can be closed only when that comes to its end.
+      await withDeadline('mounting them', this.#options.startTimeoutMs, this.#aborted.signal, async () => { await http.register(routes) })
     }
   }
 

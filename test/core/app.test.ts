@@ -165,6 +165,28 @@ t.test('a plugin that does not make what it promised, or whose migration fails, 
   await t.rejects(broken.app.start({ listen: false }), { name: 'PluginStartFailed', message: /^the tables of plugin broken could not be brought up to date: / })
 })
 
+t.test('of a plugin without whose tables the server is to go on, only that plugin fails; one whose folder of migrations is gone is named', async (t) => {
+  const folder = await temporaryFolder(t)
+  const gone = pathToFileURL(join(folder, 'gone/'))
+  const broken = plugin('broken', { provides: ['testCounter'], migrations: gone })
+  const user = plugin('user', { requires: ['testCounter'] })
+  const aborting = await bareApp(t, {}, { plugins: [broken] })
+  await t.rejects(aborting.app.start({ listen: false }), { name: 'PluginStartFailed', message: /^the tables of plugin broken could not be brought up to date: .*gone/ })
+  const { app, lines } = await bareApp(t, { plugins: { broken: { onFailure: 'continue' } } }, { plugins: [broken, user, plugin('other')] })
+  await app.start({ listen: false })
+  t.match(app.plugins.list(), [{ id: 'broken', state: 'failed', reason: /brought up to date/ }, { id: 'other', state: 'started' }, { id: 'user', state: 'blocked' }])
+  t.match(lines.find(({ plugin: id, err }) => id === 'broken' && err !== undefined), { msg: 'plugin failed; going on without it' })
+})
+
+t.test('a stop ends a start whose routes never come to their end', async (t) => {
+  let begun: () => void = () => undefined
+  const inRoutes = new Promise<void>(resolve => { begun = resolve })
+  const { app } = await bareApp(t, {}, { plugins: [plugin('slow', { create: () => ({ routes: async () => { begun(); await new Promise<void>(() => undefined) } }) })] })
+  const starting = app.start({ listen: false })
+  await inRoutes
+  await Promise.all([app.stop(), t.rejects(starting, { message: /the server is stopping/ })])
+})
+
 t.test('the key in the configuration opens the API for this process', async (t) => {
   const { app } = await bareApp(t)
   await app.start({ listen: false })

@@ -1,5 +1,5 @@
 // Who starts, in which order everything stops, and what a failure leaves behind.
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -168,4 +168,20 @@ t.test('routes of started plugins are mounted; routes that throw fail the start 
   const broken = lifecycleOf([recording('c', [], { routes: async () => { throw new Error('bad path') } })])
   await broken.lifecycle.start()
   await t.rejects(broken.lifecycle.mount(Fastify()), { message: 'the routes of plugin c could not be mounted: bad path' })
+})
+
+t.test('routes that never come to their end fail the start with the plugin named, also those of a part, and so does a stop meanwhile', async (t) => {
+  const never = async (): Promise<void> => await new Promise<void>(() => undefined)
+  for (const routes of [never, async (scope: FastifyInstance) => { scope.register(never) }]) {
+    const http = Fastify({ pluginTimeout: 0 })
+    const { lifecycle } = lifecycleOf([recording('c', [], { routes })], { startTimeoutMs: 30, stopTimeoutMs: 1_000 })
+    await lifecycle.start()
+    await t.rejects(lifecycle.mount(http), { name: 'PluginStartFailed', message: 'the routes of plugin c could not be mounted: mounting them took longer than 0.03 s' })
+    await http.close()
+  }
+  const http = Fastify({ pluginTimeout: 0 })
+  const { lifecycle } = lifecycleOf([recording('c', [], { onFailure: 'continue', routes: async () => { lifecycle.abort(new Error('asked to stop')); await never() } })])
+  await lifecycle.start()
+  await t.rejects(lifecycle.mount(http), { message: /asked to stop/ })
+  await http.close()
 })
