@@ -6,6 +6,7 @@ import { resumeShares } from '../../core/jobs/resume-shares.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
 import { SHARED_CACHES_SCOPE } from '../../core/library/oci/shared-caches.ts'
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { BuilderRepository } from './builders/repository.ts'
 import { uniqueClock } from './clock.ts'
@@ -28,6 +29,7 @@ import { settingsOf } from './settings.ts'
 export function buildsPlugin (source: RunnerSource): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
+    check: async (config) => await reportOf(() => settingsOf(config)),
     create (deps, config) {
       const settings = settingsOf(config)
       const builds = createBuilds(contextOf(deps, config, source.make(deps, config)))

@@ -1,5 +1,6 @@
 // The plugin "instances": virtual machines with a name, a state and a life of their own.
 import { absentJournal } from '../../core/db/absent-journal.ts'
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createBehind } from './operations/behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
@@ -82,6 +83,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
 
 export const plugin = definePlugin({
   manifest,
+  check: async (config) => await reportOf(() => resolveSettings(config)),
   create (deps, config) {
     // All services below work on the same instances, under the same locks.
     const context = compose(deps, config)

@@ -1,6 +1,7 @@
 // The networking plugin: a separate network for guests, in a namespace, with firewall rules that no guest can bypass.
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { ownV4 } from '../../proxy/contract/own-addresses.ts'
@@ -14,6 +15,7 @@ const TOOLS = [['ip', '-Version'], ['nft', '--version'], ['conntrack', '--versio
 
 export const plugin = definePlugin({
   manifest,
+  check: async (config) => await reportOf(() => resolveSettings(config, { dataDir: '', hostId: '' })),
 
   create ({ log, database, events, commands, processes, server: { dataDir, hostId, stopInstancesOnExit } }, config) {
     const missing = missingPrivileges()

@@ -1,6 +1,7 @@
 // The plugin "ports": addresses and ports of the host that lead to instances, and wake those that sleep.
 import { durationMs } from '../../core/config/quantities.ts'
 import { absentJournal } from '../../core/db/absent-journal.ts'
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { ownV4 } from '../../proxy/contract/own-addresses.ts'
 import { createPortsPart } from './instance-part.ts'
@@ -10,9 +11,11 @@ import { createPortsMetrics } from './metrics.ts'
 import { PortRepository } from './repository.ts'
 import { portRoutes } from './routes.ts'
 import { Ports } from './service.ts'
+import { requireSettings } from './settings.ts'
 
 export const plugin = definePlugin({
   manifest,
+  check: async (config) => await reportOf(() => requireSettings(config)),
 
   async create (deps, config) {
     const { commands, events, log, network, plugins, server: { dataDir } } = deps
@@ -37,8 +40,7 @@ export const plugin = definePlugin({
 
 /** @throws when a setting makes no sense */
 function compose ({ log, database, commands, server: { hostId, dataDir }, journal, metrics }: Deps, network: NonNullable<Deps['network']>, config: PortsConfig): Ports {
-  if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
-  if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
+  requireSettings(config)
   const ports: Ports = new Ports({
     config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal ?? absentJournal(hostId)), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses: () => ownV4(),
     metrics: createPortsMetrics(metrics, () => ports.figures())

@@ -1,5 +1,6 @@
 // The plugin "resources": what a host has, who takes what of it, and limits that its kernel keeps.
 import { availableParallelism } from 'node:os'
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { manifest } from './manifest.ts'
 import { resourceRoutes } from './routes.ts'
@@ -8,6 +9,7 @@ import { resolveSettings } from './settings.ts'
 
 export const plugin = definePlugin({
   manifest,
+  check: async (config) => await reportOf(() => resolveSettings(config)),
   create ({ log, database, gpus, network, server: { dataDir, hostId } }, config) {
     const settings = resolveSettings(config)
     const resources = new Resources({

@@ -1,4 +1,5 @@
 // The plugin "volumes": disks with a life of their own, which instances have attached.
+import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
 import { absentJournal } from '../../core/db/absent-journal.ts'
@@ -13,10 +14,16 @@ import { VolumeRepository } from './repository.ts'
 import { volumeRoutes } from './routes.ts'
 import { Volumes } from './service.ts'
 
+/** @throws Error that names the key */
+function maxSizeGbOf ({ maxSize }: VolumesConfig): number {
+  const maxSizeGb = Math.floor(sizeBytes(maxSize) / GIB)
+  if (maxSizeGb < 1) throw new Error('plugins.volumes.config.maxSize: must be at least 1GB')
+  return maxSizeGb
+}
+
 function compose (deps: Deps, config: VolumesConfig): Volumes {
   const { database, commands, disk, jobs, metrics, server: { dataDir, hostId } } = deps
-  const maxSizeGb = Math.floor(sizeBytes(config.maxSize) / GIB)
-  if (maxSizeGb < 1) throw new Error('plugins.volumes.config.maxSize: must be at least 1GB')
+  const maxSizeGb = maxSizeGbOf(config)
   const volumes: Volumes = new Volumes({
     log: deps.log.child({ plugin: manifest.id }),
     commands,
@@ -39,6 +46,7 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
 
 export const plugin = definePlugin({
   manifest,
+  check: async (config) => await reportOf(() => maxSizeGbOf(config)),
   create (deps, config) {
     const volumes = compose(deps, config)
     return {

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { runCommandLine } from '../../../core/cli/run.ts'
 import type { Environment } from '../../../core/config/environment.ts'
 import { packageRoot } from '../../../core/package-root.ts'
-import { skipWithout } from '../../../setup/structure/deleted.ts'
+import { skipWithout, withoutDeleted } from '../../../setup/structure/deleted.ts'
 import { ADMIN_KEY, bareApp, temporaryFolder } from '../bare-app.ts'
 
 interface Outcome { readonly code: number, readonly out: string, readonly error: string }
@@ -73,6 +73,25 @@ t.test('check-config asks plugins what their schemas cannot say, and names the f
   t.match(await berth(['check-config', '--config', file]), { code: 0, out: `${file}: OK\n${join(file, '../beside.txt')}: OK\n` })
   await writeFile(file, 'plugins:\n  extra:\n    module: ./extra.mjs\n    config:\n      depth: 4\n')
   t.match(await berth(['check-config', '--config', file]), { code: 1, out: '', error: /- extra: 4 is too deep\n {2}- extra: and so on/ })
+})
+
+t.test('check-config refuses values that the start would refuse', async (t) => {
+  const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
+    ports: ['{ firstPort: 3000, lastPort: 2000 }', /plugins\.ports\.config\.firstPort: must not be above lastPort/],
+    volumes: ['{ maxSize: 1MB }', /plugins\.volumes\.config\.maxSize: must be at least 1GB/],
+    ingress: ['{ listen: { http: [80], https: [80] } }', /plugins\.ingress\.config\.listen: port 80 stands in http and in https/],
+    networking: ['{ allowPrivate: [ 999.1.1.1/8 ] }', /plugins\.networking\.config\.allowPrivate\.0: 999\.1\.1\.1\/8 is no IPv4 address/],
+    egress: ['{ allowPrivate: [ 999.1.1.1/40 ], roots: [ /nonexistent.pem ] }', /plugins\.egress\.config\.allowPrivate\.0: [^]*plugins\.egress\.config\.roots\.0: /],
+    instances: ['{ defaults: { vcpus: 100 }, limits: { maxVcpus: 4 } }', /plugins\.instances\.config\.defaults: a default lies outside of limits/],
+    builds: ['{ vcpus: 8, maxVcpus: 4 }', /plugins\.builds\.config\.vcpus: is more than its maximum/],
+    resources: ['{ capacity: { diskIo: 0MB/s } }', /plugins\.resources\.config\.capacity\.diskIo: 0MB\/s is no rate/]
+  }
+  for (const [id, [config, error]] of Object.entries(withoutDeleted(refused))) {
+    const file = await fileWith(t, `plugins:\n  ${id}:\n    config: ${config}\n`)
+    t.match(await berth(['check-config', '--config', file]), { code: 1, out: '', error }, id)
+    await writeFile(file, `plugins:\n  ${id}:\n    enabled: true\n`)
+    t.match(await berth(['check-config', '--config', file]), { code: 0 }, id)
+  }
 })
 
 t.test('check-config checks the file of a proxy that systemd runs as well, beside its own', { skip: skipWithout('egress') }, async (t) => {
