@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { isMapping } from '../config/json-schema.ts'
+import { CORE_MIGRATIONS } from '../data/database.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Plugin } from './manifest.ts'
 
@@ -73,6 +74,8 @@ function pluginProblems (id: string, value: unknown): string[] {
     .map(name => `${name} stands beside create; what a plugin does is what its create returns`)
   return [
     ...shape,
+    // A plugin's record of migrations bears its id.
+    ...manifest['id'] === CORE_MIGRATIONS.id ? [`the id ${CORE_MIGRATIONS.id} is Berth's own`] : [],
     ...typeof manifest['id'] === 'string' && manifest['id'] !== id ? [`its id is "${manifest['id']}", but it is named "${id}"`] : [],
     ...manifest['migrations'] === undefined || manifest['migrations'] instanceof URL ? [] : ['manifest.migrations is not a URL'],
     ...['create', 'check'].filter(name => value[name] !== undefined && typeof value[name] !== 'function').map(name => `${name} is not a function`),

@@ -1,5 +1,5 @@
 // What the operator reads when a configuration is wrong, and what the server gets when it is right.
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -8,7 +8,10 @@ import { Duration, LongDuration } from '../../../core/config/schema.ts'
 import { ENVIRONMENT_OVERRIDES, type Environment } from '../../../core/config/environment.ts'
 import { ConfigError, resolveConfig, resolveCoreConfig, type ResolvedConfig } from '../../../core/config/resolve.ts'
 import { sourceOfFile, sourceOfValue } from '../../../core/config/source.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import { builtInFolder, findBuiltIns } from '../../../core/plugins/discover.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
+import { DELETED } from '../../../setup/structure/deleted.ts'
 import { noBuiltIns, temporaryFolder } from '../bare-app.ts'
 
 const sized = definePlugin({
@@ -203,6 +206,24 @@ t.test('a module that is missing, broken or no plugin is a clear error, each of 
     'plugin thrower cannot be loaded: at import',
     `plugin unpacked cannot be loaded: the package no-such-package is not installed in ${folder} or above it`
   ])
+})
+
+t.test('no plugin takes the id under which core keeps its own tables', async (t) => {
+  const own: Plugin = { manifest: { id: 'core', provides: [], requires: [], config: Type.Object({}, { additionalProperties: false }) } }
+  t.match(await problemsOf(resolve({}, { plugins: [own] })), [/plugin core cannot be loaded: it is not a plugin: the id core is Berth's own/])
+})
+
+t.test('which built-in plugins cannot be turned off alone is as core/README.md says', async (t) => {
+  const here = (ids: readonly string[]): string[] => ids.filter((id) => !DELETED.includes(id)).sort()
+  const rows = [...(await readFile(join(packageRoot, 'core/README.md'), 'utf8')).matchAll(/^\| `([a-z-]+)` \| (`[a-z-]+`(?:, `[a-z-]+`)*) \|$/gm)]
+  const told = rows.map(([, id = '', others = '']): [string, string[]] => [id, here(others.replaceAll('`', '').split(', '))])
+  const found: Array<[string, string[]]> = []
+  for (const id of (await findBuiltIns(builtInFolder)).keys()) {
+    const problems = await resolve({ plugins: { [id]: { enabled: false } } }, { builtIns: builtInFolder }).then(() => [], (error: unknown) => error instanceof ConfigError ? error.problems : [String(error)])
+    const others = problems.map((problem) => /^plugin ([a-z-]+) requires /.exec(problem)?.[1] ?? problem)
+    if (others.length > 0) found.push([id, [...new Set(others)].sort()])
+  }
+  t.same(found, told.filter(([id, others]) => !DELETED.includes(id) && others.length > 0))
 })
 
 t.test('a plugin that is turned off is never imported, and its settings are not checked', async (t) => {
