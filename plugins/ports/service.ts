@@ -51,7 +51,8 @@ export class Ports {
   #host: PartHost | undefined
   #tending: NodeJS.Timeout | undefined
   #tended: Promise<void> = Promise.resolve()
-  #isAdopted = false
+  /** whether somebody has told which instances there are; without that no port is served */
+  isAdopted = false
 
   constructor (options: PortsOptions) {
     this.#options = options
@@ -75,12 +76,9 @@ export class Ports {
     }
   }
 
-  /** Whether somebody has told which instances there are. Without that no port is served. */
-  get isAdopted (): boolean { return this.#isAdopted }
-
   /** To be called once it is known which instances are awake. */
   async adopted (): Promise<void> {
-    this.#isAdopted = true
+    this.isAdopted = true
     await this.#begin()
     await this.#held.listenAgain()
     this.#tending = setInterval(() => { this.#tended = this.#tend() }, TEND_INTERVAL_MS).unref()
@@ -335,7 +333,6 @@ export class Ports {
     }
   }
 
-  /** @throws not_found without the plugin instances: then there is none */
   #known (ref: string): PartHost {
     if (this.#host === undefined) throw NotFound('instance', ref)
     return this.#host

@@ -1,9 +1,12 @@
 // The journal: exactly the changes that were committed, in the order of their commits, for a while.
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import t, { type Test } from 'tap'
 import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { DatabaseUnavailable } from '../../../core/db/deadline.ts'
+import { builtInFolder, findBuiltIns, importPlugin } from '../../../core/plugins/discover.ts'
 import { createFeed } from '../../../plugins/events/feed.ts'
 import { EventJournal } from '../../../plugins/events/journal/journal.ts'
 import { JournalRepository } from '../../../plugins/events/journal/repository.ts'
@@ -113,4 +116,14 @@ eachDatabase(t, 'what is too old or too much is removed, and who wants it is tol
   await journal.trim(4, 3_600_000)
   const window = await journal.window()
   t.same(await all(journal, window.oldest), ['updated a last'])
+})
+
+t.test('each built-in plugin that may be without a journal notes that it was', async (t) => {
+  for (const [id, index] of await findBuiltIns(builtInFolder)) {
+    const { manifest } = await importPlugin(id, index)
+    if (manifest.optional?.includes('journal') !== true) continue
+    const files = (await readdir(dirname(index), { recursive: true })).filter((name) => name.endsWith('.js'))
+    const texts = await Promise.all(files.map(async (name) => await readFile(join(dirname(index), name), 'utf8')))
+    t.ok(texts.some((text) => text.includes('?? absentJournal(')), id)
+  }
 })
