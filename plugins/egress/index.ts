@@ -41,7 +41,7 @@ export const plugin = definePlugin({
   manifest,
 
   async create (deps, config) {
-    const { network, server } = deps
+    const { log, network, plugins, server } = deps
     if (network === undefined) {
       await endAllOfOwner(pathsOf(server.dataDir))
       throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
@@ -55,6 +55,9 @@ export const plugin = definePlugin({
         // One that an earlier server has started would be told nothing from now on.
         if (!config.proxy.manage) await endAllOfOwner(pathsOf(server.dataDir))
         await egress.open()
+        // Without the plugin instances nobody knows whose policies it has.
+        void plugins.allTried().then(async () => { await egress.endUnknown() })
+          .catch((error: unknown) => { log.error({ err: error, plugin: manifest.id }, 'the egress proxy of an earlier server could not be ended') })
       },
       stop: async () => { await egress.close(server.stopInstancesOnExit) }
     }

@@ -50,7 +50,7 @@ export type EgressConfig = Static<typeof EgressConfig>
 export const manifest = {
   id: 'egress',
   provides: ['egress'],
-  requires: ['log', 'database', 'commands', 'processes', 'metrics', 'server', 'secrets', 'tracing'],
+  requires: ['log', 'database', 'commands', 'processes', 'metrics', 'server', 'secrets', 'tracing', 'plugins'],
   // Not required: where guests have no network, the server works on without a way out for them.
   optional: ['network'],
   errors: [EgressUnavailable],

@@ -49,6 +49,8 @@ export class Egress implements EgressService {
   /** instances whose secrets could not be opened, and that were logged */
   readonly #complained = new Set<string>()
   #isAdopted = false
+  /** whether somebody knows the VMs, even if `adopt` has failed */
+  #isKnown = false
   /** where no guest may send, as last read */
   #denied: readonly string[] | undefined
 
@@ -91,6 +93,11 @@ export class Egress implements EgressService {
     await this.abandon()
     // A proxy that nobody uses is ended; before `adopt`, it is unknown whether somebody does.
     if (ending || (this.#isAdopted && this.#enforced.size === 0)) await this.#options.proxy.stop()
+  }
+
+  /** To be called once nobody can call `adopt` any more: a proxy of an earlier server would put in for ever what nobody can change. */
+  async endUnknown (): Promise<void> {
+    if (!this.#isKnown) await this.#options.proxy.stop()
   }
 
   /** Ends the care for the proxy and leaves it running, as a crash does. */
@@ -191,6 +198,7 @@ export class Egress implements EgressService {
 
   async adopt (running: Parameters<EgressService['adopt']>[0]): Promise<void> {
     if (this.#isAdopted) throw new Error('the running VMs were named already')
+    this.#isKnown = true
     const { repository, proxy } = this.#options
     const known = new Map((await repository.all()).map((record) => [record.instanceId, record]))
     for (const { instanceId, address, spec } of running) {

@@ -10,6 +10,7 @@ import { pathsOf } from '../../../plugins/egress/process/paths.ts'
 import { plugin } from '../../../plugins/egress/index.ts'
 import { plugin as networking } from '../../../plugins/networking/index.ts'
 import { noBuiltIns } from '../../core/bare-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, type EgressStage } from './stage.ts'
 
@@ -54,6 +55,12 @@ t.test('nor one whose proxy is systemd\'s from now on', { skip: skipReason() }, 
   const { stage, proxy } = await left(t)
   t.equal(await start(t, stage, { egress: { config: { proxy: { manage: false, controlSocket: '/run/berth-egress/control.sock' } } } }, { builtIns: noBuiltIns, plugins: [networking, plugin] }), 'started')
   t.notOk(isAlive(proxy))
+})
+
+t.test('nor one without the plugin instances, which alone knows the VMs', { skip: skipReason() }, async (t) => {
+  const { stage, proxy } = await left(t)
+  t.equal(await start(t, stage, {}, { builtIns: noBuiltIns, plugins: [networking, plugin] }), 'started')
+  await eventually('it has ended', () => !isAlive(proxy), { limitMs: 10_000 })
 })
 
 t.test('where there was none, there is nothing to end', async (t) => {
