@@ -6,6 +6,7 @@ import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { VolumeService } from '../instances/volumes/contract.ts'
 import type { BuilderRepository } from './builders/repository.ts'
+import type { Clock } from './clock.ts'
 import { BuildLog } from './events/build-log.ts'
 import type { BuildFiles } from './files.ts'
 import type { LiveBuild } from './live-build.ts'
@@ -40,8 +41,7 @@ export interface Context {
   readonly later: Set<string>
   /** in which uploads become builds: in one's turn, every unfinished build with a row is in `live` */
   readonly admission: Line
-  /** epoch ms, never the same twice: builds are in the order of it */
-  readonly clock: () => number
+  readonly clock: Clock
 }
 
 /** Opens the log of a build, in its current folder. */

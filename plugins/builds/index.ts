@@ -8,8 +8,9 @@ import { createShares } from '../../core/jobs/shares.ts'
 import { SHARED_CACHES_SCOPE } from '../../core/library/oci/shared-caches.ts'
 import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
+import type { Clocks } from '../../core/steady-clock.ts'
 import { BuilderRepository } from './builders/repository.ts'
-import { uniqueClock } from './clock.ts'
+import { createClock } from './clock.ts'
 import type { BuildsConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { TooManyBuilds } from './errors.ts'
@@ -25,14 +26,14 @@ import { SecretFolder } from './secrets/secret-folder.ts'
 import { createBuilds } from './service.ts'
 import { settingsOf } from './settings.ts'
 
-/** The plugin with another runner. */
-export function buildsPlugin (source: RunnerSource): Plugin {
+/** The plugin with another runner. @param clocks absent: the host's */
+export function buildsPlugin (source: RunnerSource, clocks?: Clocks): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
     check: async (config) => await reportOf(() => settingsOf(config)),
     create (deps, config) {
       const settings = settingsOf(config)
-      const builds = createBuilds(contextOf(deps, config, source.make(deps, config)))
+      const builds = createBuilds(contextOf(deps, config, source.make(deps, config), clocks))
       const shares = createShares({ perOwner: settings.maxPerKey, inAll: settings.maxQueued + settings.concurrency, isOver: async (id) => builds.isOver(id), refuse: TooManyBuilds })
       return {
         start: async () => { await resumeShares(shares, deps.apiKeys, await builds.open()) },
@@ -52,7 +53,7 @@ export function buildsPlugin (source: RunnerSource): Plugin {
   })
 }
 
-function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner']): Context {
+function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'], clocks?: Clocks): Context {
   const { database, server: { dataDir, hostId } } = deps
   const settings = settingsOf(config)
   const repository = new BuildRepository(database, hostId, deps.journal ?? absentJournal(hostId))
@@ -75,7 +76,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     locks: createLocks(),
     later: new Set(),
     admission: createLine(),
-    clock: uniqueClock(),
+    clock: createClock(clocks),
     metrics: createBuildMetrics(deps.metrics, {
       unfinished: async () => (await repository.unfinished()).map(({ status }) => status),
       builders: async () => (await builders.all()).length

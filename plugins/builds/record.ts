@@ -60,6 +60,11 @@ export interface BuildOrder {
   readonly network: { readonly mode: NetworkMode, readonly egress?: MediatedMode }
 }
 
+/** Not below 0: the clock may have been put back meanwhile. */
+export function tookMs (startedAt: number, completedAt: number): number {
+  return Math.max(0, completedAt - startedAt)
+}
+
 /** How a build ended. */
 export interface BuildEnd {
   readonly status: FinalStatus

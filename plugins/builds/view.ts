@@ -1,5 +1,5 @@
 // Builds as JSON.
-import type { BuildRecord, StoredProvenance } from './record.ts'
+import { tookMs, type BuildRecord, type StoredProvenance } from './record.ts'
 import type { BuildView } from './schemas.ts'
 
 export function buildView (record: BuildRecord, position: number | undefined): BuildView {
@@ -19,7 +19,7 @@ export function buildView (record: BuildRecord, position: number | undefined): B
     created_at: time(createdAt),
     started_at: startedAt === null ? null : time(startedAt),
     completed_at: completedAt === null ? null : time(completedAt),
-    duration_ms: startedAt === null || completedAt === null ? null : completedAt - startedAt,
+    duration_ms: startedAt === null || completedAt === null ? null : tookMs(startedAt, completedAt),
     ...Object.keys(tags).length === 0 ? {} : { tags: { ...tags } }
   }
 }

@@ -1,7 +1,7 @@
 // What the routes call: one function per request.
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
-import { steadyClock } from '../../core/steady-clock.ts'
+import { believableClock } from '../../core/steady-clock.ts'
 import type { CopyRequest, ForkRequest } from '../instances/contract.ts'
 import type { Context } from './context.ts'
 import { create, type NewSnapshot } from './operations/create.ts'
@@ -17,9 +17,6 @@ import { createScheduleRunner } from './schedules/runner.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
 import type { ListSnapshotsQuery, SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
-
-/** for how long the clock must have gone on steadily before it can make a snapshot too old */
-const STEADY_MS = 3_600_000
 
 /** The snapshots that a caller asks for. @param source id or name of the instance that they are of */
 export type WantedSnapshots = Omit<ListSnapshotsQuery, 'source_instance_id'> & { readonly source?: string }
@@ -45,13 +42,13 @@ export interface Snapshots {
 export function createSnapshots (context: Context, schedules: ScheduleRepository, checkIntervalMs: number): Snapshots {
   const { repository } = context
   const find = async (ref: string): Promise<SnapshotRecord> => await lookupStored(repository, ref, { what: 'snapshot' })
-  let steadyFor = (): number => 0
-  const runner = createScheduleRunner(context, schedules, () => steadyFor() >= STEADY_MS)
+  let isBelievable = (): boolean => false
+  const runner = createScheduleRunner(context, schedules, () => isBelievable())
   let checks: Repetition | undefined
   return {
     async open () {
       await recover(context)
-      steadyFor = steadyClock(context.clock)
+      isBelievable = believableClock(context.clock)
       checks = context.clock.every(checkIntervalMs, async () => { await runner.run() })
     },
     async close () {

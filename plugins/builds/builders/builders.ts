@@ -109,7 +109,7 @@ async function create (context: Context, { id = createId(), name, diskSizeGb: si
   const { builders, volumes, settings, clock } = context
   const diskSizeGb = size ?? settings.builderDiskGb.default
   if (diskSizeGb > settings.builderDiskGb.max) throw InvalidRequest(`disk_size_gb: must be at most ${settings.builderDiskGb.max}`)
-  const record: BuilderRecord = { id, status: 'creating', name: name ?? null, diskSizeGb, volumeId: newDisk(), tags, createdAt: clock(), lastUsedAt: null }
+  const record: BuilderRecord = { id, status: 'creating', name: name ?? null, diskSizeGb, volumeId: newDisk(), tags, createdAt: clock.unique(), lastUsedAt: null }
   // When it fails the row may be there all the same: it may have been stored, and the answer lost.
   if (!await nowOrLater(async () => await builders.insert(record), () => { removeLater(context, record) })) throw BuilderExists(id)
   try {

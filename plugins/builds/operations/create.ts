@@ -99,7 +99,7 @@ function recordOf ({ clock }: Context, id: string, { builderId, baseImageDigest 
     error: null,
     provenance: { sourceHash: source, ...baseImageDigest === undefined ? {} : { baseImageDigest } },
     tags,
-    createdAt: clock(),
+    createdAt: clock.unique(),
     startedAt: null,
     completedAt: null
   }

@@ -2,7 +2,7 @@
 import { untilDone } from '../../../core/jobs/until-done.ts'
 import type { Context } from '../context.ts'
 import type { LiveBuild } from '../live-build.ts'
-import { isFinal, type BuildEnd } from '../record.ts'
+import { isFinal, tookMs, type BuildEnd } from '../record.ts'
 import { removeOutdated } from './retention.ts'
 
 /** An error is a sentence and some lines; a longer text helps nobody. */
@@ -34,7 +34,7 @@ export async function finish (context: Context, build: LiveBuild, end: BuildEnd)
 }
 
 async function store ({ repository, clock, metrics, log, closing }: Context, { id }: LiveBuild, { status, error }: BuildEnd): Promise<void> {
-  const now = clock()
+  const now = clock.now()
   const attempt = async (): Promise<void> => { await repository.finish(id, { status, ...error === undefined ? {} : { error: cut(error) } }, now) }
   try {
     await attempt()
@@ -48,7 +48,7 @@ async function store ({ repository, clock, metrics, log, closing }: Context, { i
     if (!isStored) throw failure
   }
   const record = await repository.find(id)
-  if (record?.startedAt != null) metrics.took(status, (now - record.startedAt) / 1000)
+  if (record?.startedAt != null) metrics.took(status, tookMs(record.startedAt, now) / 1000)
 }
 
 function cut (error: string): string {

@@ -23,7 +23,7 @@ export async function recover (context: Context): Promise<ResumedWork[]> {
       resumed.push({ id: record.id, keyId: await keyIdOf(context, record.id) })
     } catch (error) {
       log.error({ err: error, build: record.id }, 'a build of an earlier server could not be taken up')
-      await repository.finish(record.id, { status: 'failed', error: 'its files were lost' }, context.clock())
+      await repository.finish(record.id, { status: 'failed', error: 'its files were lost' }, context.clock.now())
     }
   }
   await cleanRemains(context)

@@ -30,7 +30,7 @@ export async function run (context: Context, build: LiveBuild): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   let end: BuildEnd
   try {
-    await context.repository.setStarted(id, context.clock())
+    await context.repository.setStarted(id, context.clock.now())
     build.log.status('building')
     const order = await context.files.readOrder(id)
     timer = setTimeout(() => { controller.abort(new Ended('failed', `the build took longer than ${order.timeoutSeconds} s`)) }, order.timeoutSeconds * 1000)
@@ -52,7 +52,7 @@ export async function run (context: Context, build: LiveBuild): Promise<void> {
 async function jobOf ({ files, secrets, builders, clock }: Context, { id, builderId }: LiveBuild, order: BuildOrder): Promise<BuildJob> {
   const builder = builderId === null ? undefined : await builders.find(builderId)
   if (builderId !== null && builder?.status !== 'ready') throw BuildFailed(`builder ${builderId} has no cache disk`)
-  if (builder !== undefined) await builders.setUsed(builder.id, clock())
+  if (builder !== undefined) await builders.setUsed(builder.id, clock.now())
   return {
     id,
     sourcePath: files.of(id).source,

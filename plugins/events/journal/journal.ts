@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Change, Journal, ResourceKind, ResourceState } from '../../../core/db/changes.ts'
 import { isDatabaseAway } from '../../../core/db/deadline.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
+import { believableClock, hostClocks, type Clocks } from '../../../core/steady-clock.ts'
 import { EventsExpired } from '../errors.ts'
 import { Bell } from './bell.ts'
 import { idAt, type StoredEvent } from './event.ts'
@@ -21,6 +22,7 @@ export type ProgressListener = (event: StoredEvent) => void
 export class EventJournal implements Journal {
   readonly #repository: JournalRepository
   readonly #now: () => number
+  readonly #isBelievable: () => boolean
   readonly #kinds = new Map<string, ResourceKind>()
   readonly #open = new Set<OpenBatch>()
   readonly #bell = new Bell()
@@ -37,9 +39,10 @@ export class EventJournal implements Journal {
   /** events since the last check of the limits */
   written = 0
 
-  constructor (repository: JournalRepository, now: () => number = Date.now) {
+  constructor (repository: JournalRepository, clocks: Clocks = hostClocks) {
     this.#repository = repository
-    this.#now = now
+    this.#now = () => clocks.now()
+    this.#isBelievable = believableClock(clocks)
   }
 
   async open (): Promise<void> {
@@ -148,10 +151,11 @@ export class EventJournal implements Journal {
     this.#bell.ring()
   }
 
-  /** Removes events that are too old or too many. */
+  /** Removes events that are too old or too many. A clock that was set makes none too old for an hour. */
   async trim (keep: number, maxAgeMs: number, most = 1000): Promise<void> {
     this.written = 0
-    const until = Math.max(await this.#repository.surplus(keep) ?? 0, idAt(this.#now() - maxAgeMs))
+    const old = this.#isBelievable() ? idAt(this.#now() - maxAgeMs) : 0
+    const until = Math.max(await this.#repository.surplus(keep) ?? 0, old)
     // In small steps, so that requests get their turn in between.
     while (!this.#closing.signal.aborted) {
       const isDone = await this.#repository.remove(Math.min(until, this.#head), most, (passed) => { this.#passed = Math.max(this.#passed, passed) })

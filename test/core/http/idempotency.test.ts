@@ -9,6 +9,7 @@ import type { Clocks } from '../../../core/steady-clock.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { HOST_ID, startTestHttp, type TestHttp } from '../../helpers/http.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -188,17 +189,6 @@ eachDatabase(t, 'answers are forgotten after a day', async (t, _database, url) =
   await made.http.database('core_idempotency').update({ expires_at: Date.now() - 1 })
   t.equal((await post(made, { name: 'b' }, 'k')).statusCode, 201)
 })
-
-/** A clock that a test sets, and time that a test lets pass. */
-function settableClock (): { clocks: Clocks, set: (hours: number) => void, pass: (hours: number) => void } {
-  let elapsed = 0
-  let offset = 1_800_000_000_000
-  return {
-    clocks: { now: () => offset + elapsed, elapsed: () => elapsed },
-    set: (hours) => { offset += hours * HOUR_MS },
-    pass: (hours) => { elapsed += hours * HOUR_MS }
-  }
-}
 
 eachDatabase(t, 'a clock that is set ahead forgets no answer until as long has passed as answers are kept', async (t, _database, url) => {
   const { clocks, set, pass } = settableClock()

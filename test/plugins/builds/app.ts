@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { buildApp, type App } from '../../../core/app.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import type { Clocks } from '../../../core/steady-clock.ts'
 import type { BuildRunner } from '../../../plugins/builds/run.ts'
 import type { ImageService } from '../../../plugins/images/contract.ts'
 import { ADMIN_KEY, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
@@ -48,6 +49,8 @@ export interface StartOptions {
   readonly listen?: boolean
   readonly requireImage?: ImageService['require']
   readonly server?: Record<string, unknown>
+  /** of builds; absent: the host's */
+  readonly clocks?: Clocks
 }
 
 export async function startBuilds (t: Test, options: StartOptions = {}): Promise<BuildsApp> {
@@ -61,7 +64,7 @@ export async function startBuilds (t: Test, options: StartOptions = {}): Promise
     environment: {},
     builtIns: noBuiltIns,
     folder: dataDir,
-    plugins: hostPlugins(options.builds ?? runner, options.requireImage),
+    plugins: hostPlugins(options.builds ?? runner, options.requireImage, options.clocks),
     logStream: { write: (line) => { lines.push(JSON.parse(line)) } }
   })
   t.teardown(async () => { await app.stop() })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { BuildFailed } from '../../../plugins/builds/errors.ts'
 import { BuildRepository } from '../../../plugins/builds/repository.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 import { startBuilds, until } from './app.ts'
 import { digestOf } from './scripted-runner.ts'
 
@@ -90,6 +91,38 @@ t.test('only so many builds that are over are kept, and only so long', async (t)
   const later = await startBuilds(t, { dataDir: app.dataDir, config: { keep: '1ms' } })
   later.runner.onRun = () => {}
   t.same(JSON.parse((await later.call('GET', '/builds')).text).map(({ id }: { id: string }) => id), [waiting])
+})
+
+t.test('a clock that is ahead for a moment removes no build, and those after it have the right times', async (t) => {
+  const { clocks, set, pass } = settableClock(Date.now())
+  const app = await startBuilds(t, { clocks, config: { keep: '720h' } })
+  app.runner.onRun = (run) => { run.finish() }
+  const listed = async (): Promise<string[]> => JSON.parse((await app.call('GET', '/builds')).text).map(({ id }: { id: string }) => id)
+  const built = async (): Promise<string> => {
+    const id = await app.build()
+    await app.become(id, 'ready')
+    return id
+  }
+  const before = await built()
+  set(24 * 365)
+  const ahead = await built()
+  set(-24 * 365)
+  const after = await built()
+  t.equal((await app.get(after))['completed_at'], new Date(clocks.now()).toISOString())
+  const further = await built()
+  await until(async () => (await readdir(join(app.dataDir, 'builds', further))).join() === 'log')
+  t.same((await listed()).sort(), [before, ahead, after, further].sort())
+  // A clock that has been right for an hour makes builds too old.
+  set(24 * 31)
+  let last = ''
+  await until(async () => {
+    last = await built()
+    pass(1)
+    return !(await listed()).includes(before)
+  })
+  const left = await listed()
+  t.notOk(left.includes(after))
+  t.ok(left.includes(last))
 })
 
 t.test('figures tell how many builds there are and how they ended', async (t) => {
