@@ -10,10 +10,14 @@ export interface ContextLimits {
 
 interface Ready {
   readonly context: SecureContext
-  readonly untilMs: number
+  /** when it was made, by the wall clock */
+  readonly issuedMs: number
+  readonly lifetimeMs: number
 }
 
 const LIFETIME_MS = 60 * 60 * 1000
+/** A clock that is behind the time of issue by more was ahead then, and certificates of that time are not valid yet. */
+const TOLERANCE_MS = 60 * 1000
 
 export class ContextCache {
   readonly #authority: Authority
@@ -38,7 +42,8 @@ export class ContextCache {
     const ready = own?.get(host)
     if (own === undefined || ready === undefined) return undefined
     own.delete(host)
-    if (ready.untilMs < Date.now()) {
+    const ageMs = Date.now() - ready.issuedMs
+    if (ageMs > ready.lifetimeMs || ageMs < -TOLERANCE_MS) {
       this.#size--
       return undefined
     }
@@ -54,7 +59,8 @@ export class ContextCache {
     this.#counters.certificates++
     const own = this.#byVm.get(vm) ?? new Map<string, Ready>()
     this.#byVm.set(vm, own)
-    own.set(host, { context, untilMs: Math.min(Date.now() + LIFETIME_MS, leaf.notAfterMs) })
+    const issuedMs = Date.now()
+    own.set(host, { context, issuedMs, lifetimeMs: Math.min(LIFETIME_MS, leaf.notAfterMs - issuedMs) })
     this.#size++
     if (own.size > this.#limits.perVm) this.#dropOldest(own)
     if (this.#size > this.#limits.total) this.#dropOldest(this.#largest())

@@ -69,6 +69,29 @@ t.test('A55: certificates that are kept are bounded for one VM and for all, and 
   t.equal(cache.size, 0)
 })
 
+t.test('a certificate that was made while the clock was ahead is used no more once it is right', async (t) => {
+  const cache = new ContextCache(await openAuthority(join(t.testdir(), 'ca')), { perVm: 4, total: 6 }, new Counters())
+  const vm = {}
+  const { now } = Date
+  t.teardown(() => { Date.now = now })
+  const set = (ms: number): void => { Date.now = () => now() + ms }
+  for (const [aheadMs, expected] of [[30_000, true], [40 * DAY_MS, false], [2 * 60 * 60 * 1000, false]] as const) {
+    set(aheadMs)
+    const made = cache.create(vm, 'api.good.test')
+    t.equal(cache.find(vm, 'api.good.test'), made)
+    set(0)
+    t.equal(cache.find(vm, 'api.good.test') === made, expected, `${aheadMs} ms ahead`)
+    cache.forget(vm)
+  }
+  t.equal(cache.size, 0)
+  const made = cache.create(vm, 'api.good.test')
+  set(59 * 60 * 1000)
+  t.equal(cache.find(vm, 'api.good.test'), made)
+  set(61 * 60 * 1000)
+  t.notOk(cache.find(vm, 'api.good.test'), 'nor after an hour')
+  t.equal(cache.size, 0)
+})
+
 t.test('P17: a client that does not trust the authority fails by itself, and the log says with which host', async (t) => {
   const stage = await setStage(t)
   const socket = connectTls({ socket: await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https), servername: 'api.good.test', maxVersion: 'TLSv1.2' })
