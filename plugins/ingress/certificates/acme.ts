@@ -79,7 +79,7 @@ export class Acme {
   /** Requests one, unless that is under way or was refused a short time ago. Returns at once. */
   want (host: string): void {
     if (!this.#isStarted || this.#isClosed || this.#asking.has(host) || this.#wildcardProblem(host) !== undefined) return
-    if ((this.#tries.get(host)?.nextAt ?? 0) > Date.now()) return
+    if ((this.#nextAt(host) ?? 0) > Date.now()) return
     this.#asking.add(host)
     this.#options.queue.push(host, async (signal) => { await this.#ask(host, signal) }).catch(() => {})
   }
@@ -93,7 +93,14 @@ export class Acme {
 
   /** The time of the next request, as epoch `ms`. */
   nextAt (host: string): number | undefined {
-    return this.#asking.has(host) ? undefined : this.#tries.get(host)?.nextAt
+    return this.#asking.has(host) ? undefined : this.#nextAt(host)
+  }
+
+  /** No pause is longer than the longest: a later time was noted while the clock was ahead, and counts as now. */
+  #nextAt (host: string): number | undefined {
+    const nextAt = this.#tries.get(host)?.nextAt
+    const now = Date.now()
+    return nextAt !== undefined && nextAt - now > LONGEST_PAUSE_MS ? now : nextAt
   }
 
   /** Forgets other hosts, whose certificates are no longer needed. */
@@ -128,11 +135,11 @@ export class Acme {
       this.#asking.delete(host)
       onOutcome('issued')
     } catch (error) {
-      this.#asking.delete(host)
       if (this.#isClosed) return
       const reason = error instanceof Error ? error.message : String(error)
       const next = failed(reason)
-      await this.#note(host, next)
+      // Not before: the queue would take a request that comes meanwhile for this one.
+      await this.#note(host, next).finally(() => { this.#asking.delete(host) })
       log.warn({ err: error, host, failures, next: new Date(next.nextAt) }, 'a certificate was not issued')
       onOutcome('refused')
     }

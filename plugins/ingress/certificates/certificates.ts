@@ -6,6 +6,7 @@ import { writeFileDurably } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { OneAtATime } from '../../../core/jobs/one-at-a-time.ts'
+import { believableClock } from '../../../core/steady-clock.ts'
 import type { IngressRecord } from '../record.ts'
 import type { Acme } from './acme.ts'
 import type { Pair } from './authority.ts'
@@ -52,6 +53,7 @@ export class Certificates {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   readonly #turns = new OneAtATime()
+  readonly #isClockBelievable = believableClock()
 
   constructor (options: CertificatesOptions) {
     this.#options = options
@@ -87,8 +89,10 @@ export class Certificates {
   /** Why a host cannot be served with TLS. */
   problemOf (hostname: string): string | undefined {
     const { host, installed, problem } = this.stateOf(hostname)
-    if (installed !== undefined && installed.endsAt > Date.now()) return undefined
-    return installed === undefined ? `there is no certificate for ${host}: ${problem ?? 'it is being made'}` : `the certificate for ${host} has ended${problem === undefined ? '' : `: ${problem}`}`
+    if (installed === undefined) return `there is no certificate for ${host}: ${problem ?? 'it is being made'}`
+    const now = Date.now()
+    if (installed.startsAt <= now && installed.endsAt > now) return undefined
+    return `the certificate for ${host} ${installed.startsAt > now ? 'is not valid yet by this host\'s clock' : 'has ended'}${problem === undefined ? '' : `: ${problem}`}`
   }
 
   stateOf (hostname: string): CertificateState {
@@ -150,7 +154,9 @@ export class Certificates {
       const next = this.#options.acme?.nextAt(host)
       return [...next === undefined ? [] : [next], ...held === undefined || dueAt(held) < now ? [] : [dueAt(held)]]
     })
-    return Math.max(SOONEST_MS, Math.min(CHECK_MS, this.#problems.size > 0 ? RETRY_MS : CHECK_MS, ...times.map((time) => time - now)))
+    // A clock that was set may be set again, and what was made by it is of no use then.
+    const isCalm = this.#problems.size === 0 && this.#isClockBelievable()
+    return Math.max(SOONEST_MS, Math.min(isCalm ? CHECK_MS : RETRY_MS, ...times.map((time) => time - now)))
   }
 
   async #ensure (subject: Subject, now: number): Promise<void> {
@@ -181,7 +187,9 @@ export class Certificates {
     const own = files.pairFor(host)
     if (own !== undefined) return textOf('files', own)
     const isDue = (source: string): boolean => there?.source !== source || now > dueAt(there)
-    if (acme?.takes(host) !== true) return isDue('own') ? textOf('own', await issue(host)) : undefined
+    // That of our own authority is valid from its issue on: the clock was ahead then. An ACME authority has a clock of its own.
+    const isEarly = there !== undefined && there.startsAt > now
+    if (acme?.takes(host) !== true) return isDue('own') || isEarly ? textOf('own', await issue(host)) : undefined
     if (!isDue(acme.source)) return undefined
     const ready = await acme.ready(host)
     if (ready !== undefined) return textOf(acme.source, ready)

@@ -153,3 +153,18 @@ t.test('an authority whose certificates are due as they come is asked again late
   t.same(place.asked, [REAL])
   t.match(JSON.parse(await readFile(join(place.folder, 'acme/tries.json'), 'utf8')), { [HOST]: { failures: 1 } })
 })
+
+t.test('a refusal while the clock was ahead delays the next request by no more than a pause takes, once the clock is right', async (t) => {
+  const place = await placeOf(t)
+  const { now } = Date
+  t.teardown(() => { Date.now = now })
+  Date.now = () => now() + 365 * 24 * HOUR_MS
+  place.before = async () => { throw new Error('its certificate has ended') }
+  const certificates = await serverAt(t, place, REAL, [RECORD])
+  await eventually('a refusal', () => certificates.stateOf(HOST).problem?.includes('its certificate has ended'))
+  Date.now = now
+  place.before = async () => {}
+  await certificates.keep([RECORD])
+  await eventually('a certificate', () => issuerOf(certificates))
+  t.equal(issuerOf(certificates), 'CN=2')
+})
