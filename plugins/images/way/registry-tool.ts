@@ -7,7 +7,7 @@ import type { RegistryAccess, ToolOptions } from '../contract.ts'
 import { formatSize } from '../../../core/units.ts'
 import { PullFailure } from '../failures.ts'
 import type { ResolveHost } from '../../../core/library/addresses.ts'
-import { openEnclosure, type Enclosure } from './enclosure.ts'
+import { EnclosureRefused, openEnclosure, type Enclosure } from './enclosure.ts'
 import { ForwardProxy } from './forward-proxy.ts'
 
 export interface RegistryToolParts {
@@ -77,7 +77,9 @@ export class RegistryTool {
   }
 
   async #make (): Promise<Enclosure> {
+    // For the life of this server: only where that is how it will always be. Anything else fails this one command.
     const place = await openEnclosure().catch(async (error: unknown) => {
+      if (!(error instanceof EnclosureRefused)) throw error
       this.#parts.log.warn({ err: error }, 'tools that talk to registries run without a network namespace of their own: a registry can send them to loopback addresses of this host')
       return await openUnenclosed()
     })

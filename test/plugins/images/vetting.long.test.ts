@@ -1,11 +1,14 @@
 // Where a registry, or whoever names one, can send this server: nowhere that the operator has not opened. Real skopeo, a hostile registry, and a service that must not be asked.
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
 import { createResolveHost } from '../../../core/library/addresses.ts'
 import { INNER_HOSTS, insider, listen, ownAddress, SECRET, withRealm } from '../../helpers/hostile-registry.ts'
-import { startImagesApp, type ImagesApp } from '../../helpers/images-app.ts'
+import { startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { withoutNetworkNamespaces } from '../../helpers/rights.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 
@@ -75,6 +78,28 @@ t.test('a caller who names an inner address as a registry is refused, with a tok
   const opened = await startImagesApp(t, { registry: false, images: { insecureRegistries: [own] } })
   await opened.request('POST', '/images', { name })
   t.ok(outer.requests.length > 0, 'the operator has named it')
+})
+
+t.test('a helper that fails once fails one pull; the next one is as enclosed as ever', { skip }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const { PATH = '' } = process.env
+  t.teardown(() => { process.env['PATH'] = PATH })
+  await writeFile(join(folder, 'setpriv'), `#!/bin/sh
+PATH=${PATH}
+case "$*" in *enclosure-program*) [ -e ${folder}/failed ] || { touch ${folder}/failed; echo 'setpriv: fork failed: Cannot allocate memory' >&2; exit 1; };; esac
+exec setpriv "$@"
+`, { mode: 0o755 })
+  process.env['PATH'] = `${folder}:${PATH}`
+  const app = await startImagesApp(t, { registry: false })
+  const inner = await insider(t)
+  const hostile = await withRealm(t, `http://127.0.0.1:${inner.port}/token`)
+  const name = `${hostile.host}:${hostile.port}/evil/image:1`
+  t.match(await pull(app, name), { status: 'failed', error: `${name} could not be pulled` })
+  t.ok(existsSync(join(folder, 'failed')))
+  t.same(hostile.requests, [])
+  t.match(await pull(app, name), { status: 'failed' })
+  t.ok(hostile.requests.length > 0, 'the next one has asked the registry')
+  t.same(inner.requests, [], 'and nobody has asked the service')
 })
 
 t.test('a real registry on this host works through the same way, and what is refused names the registry as the caller wrote it', { skip }, async (t) => {
