@@ -15,7 +15,7 @@ import type { Settings } from './settings.ts'
 const PROGRAM = 'dnsmasq'
 const MOST_LOG_BYTES = 2 ** 20
 // systemd-resolved has the real servers in the second file; the first then names only its own address on the host's loopback.
-const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
+const RESOLVER_FILES: readonly string[] = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
 
 // Filters of record types, and a limit on TCP connections (20 before), exist since 2.90.
 const OPTIONS_SINCE = { major: 2, minor: 90 } as const
@@ -33,6 +33,8 @@ export interface ForwarderOptions {
   readonly processes: ProcessRegister
   readonly settings: Settings
   readonly log: Logger
+  /** where the host's name servers may stand; absent: at the usual places */
+  readonly resolverFiles?: readonly string[]
   /** whom it answers */
   readonly audience: 'guests' | 'proxy'
 }
@@ -49,6 +51,9 @@ export class Forwarder {
   readonly #track: TrackedProcess
   #identity: ProcessIdentity | undefined
   #hasUplink = false
+  #isWanted = false
+  /** the resolver's file of the host that it was started with */
+  #file: string | undefined
 
   constructor (options: ForwarderOptions) {
     this.#options = options
@@ -64,31 +69,41 @@ export class Forwarder {
   /** Its upstream servers, `address` or `address#port`; other processes in the namespace may use them too. */
   async servers (): Promise<readonly string[]> {
     const { dnsServers } = this.#options.settings
-    if (dnsServers.length > 0 || !this.#hasUplink) return dnsServers
-    const file = await resolverFile()
+    if (dnsServers.length > 0) return dnsServers
+    const file = await this.#resolverFile()
     return file === undefined ? [] : reachable(await readIfThere(file) ?? '')
   }
 
   /** Adopts the one that runs as it should; ends any other and starts one. */
   async settle (hasUplink: boolean): Promise<void> {
     this.#hasUplink = hasUplink
-    const args = await this.#arguments()
+    this.#isWanted = true
+    this.#file = await this.#resolverFile()
+    const args = await this.#arguments(this.#file)
     const running = await this.#running()
     const fitting = running.find(({ argv, isAtHome }) => isAtHome && argv.join('\0') === [PROGRAM, ...args].join('\0'))
     for (const { identity } of running) if (identity !== fitting?.identity) await endProcess(identity)
     this.#identity = fitting?.identity ?? await this.#launch(args)
   }
 
-  /** Starts it again when it has ended. */
-  async revive (): Promise<void> {
-    if (this.#identity === undefined || isAlive(this.#identity)) return
-    this.#options.log.error({ audience: this.#options.audience }, 'the DNS forwarder of the namespace has ended; it is started again')
+  /** Starts it again when it has ended, or could not be started; and with another file when the host's name servers have come to stand there: it reads what changes in its own by itself. */
+  async tend (): Promise<void> {
+    if (!this.#isWanted) return
+    const { log, audience } = this.#options
+    if (this.pid !== undefined) {
+      const file = await this.#resolverFile()
+      if (file === undefined || file === this.#file) return
+      log.info({ audience, file }, 'the name servers of the host stand elsewhere; the DNS forwarder of the namespace is started again with them')
+      return await this.settle(this.#hasUplink)
+    }
+    log.error({ audience }, 'the DNS forwarder of the namespace does not run; it is started again')
     this.#track.ended('has ended')
     await this.settle(this.#hasUplink)
     if (this.#identity !== undefined) this.#track.started()
   }
 
   async end (): Promise<void> {
+    this.#isWanted = false
     this.#identity = undefined
     for (const { identity } of await this.#running()) await endProcess(identity)
   }
@@ -127,10 +142,19 @@ export class Forwarder {
     return identity
   }
 
-  async #arguments (): Promise<string[]> {
+  /** The file with name servers of the host that can be reached; undefined also when they are of no use. */
+  async #resolverFile (): Promise<string | undefined> {
+    const { settings, resolverFiles = RESOLVER_FILES } = this.#options
+    if (settings.dnsServers.length > 0 || !this.#hasUplink) return undefined
+    for (const file of resolverFiles) {
+      if (reachable(await readIfThere(file) ?? '').length > 0) return file
+    }
+    return undefined
+  }
+
+  async #arguments (file: string | undefined): Promise<string[]> {
     const { settings, log, audience } = this.#options
     const servers = settings.dnsServers.map((server) => `--server=${server}`)
-    const file = servers.length === 0 && this.#hasUplink ? await resolverFile() : undefined
     if (servers.length === 0 && file === undefined && this.#hasUplink && audience === 'guests') {
       log.warn('the host names no DNS server that guests could reach: set plugins.networking.config.dns.servers')
     }
@@ -153,13 +177,6 @@ async function newOptions (commands: HostCommands): Promise<string[]> {
   const [, major = '0', minor = '0'] = /version (\d+)\.(\d+)/.exec(stdout) ?? []
   const knows = Number(major) > OPTIONS_SINCE.major || (Number(major) === OPTIONS_SINCE.major && Number(minor) >= OPTIONS_SINCE.minor)
   return knows ? [...FILTERED.map((type) => `--filter-rr=${type}`), `--max-tcp-connections=${MAX_TCP_CONNECTIONS}`] : []
-}
-
-async function resolverFile (): Promise<string | undefined> {
-  for (const file of RESOLVER_FILES) {
-    if (reachable(await readIfThere(file) ?? '').length > 0) return file
-  }
-  return undefined
 }
 
 /** The servers that a resolver's file names and that are not on the host's own loopback. */

@@ -30,6 +30,8 @@ export interface NetworkOptions {
   readonly hostAddresses: () => readonly string[]
   /** absent: what the kernel has */
   readonly bridgeRoom?: BridgeRoom
+  /** where the host's name servers may stand; absent: at the usual places */
+  readonly resolverFiles?: readonly string[]
 }
 
 /** A guest that has, or is to have, a TAP. */
@@ -204,7 +206,7 @@ export class Network {
   async tend (): Promise<void> {
     await this.#locks.hold('network', async () => {
       if (!this.#isSettled) return
-      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.revive()))
+      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.tend()))
       if (this.#deniedNow().join() !== this.#denied.join()) await this.#settleRules()
       const fault = await uplinkFault(this.#options.settings, this.#outside, this.#device)
       if (fault === undefined) return

@@ -1,7 +1,10 @@
 // Names for guests: answered at the gateway, with or without a server, by exactly one forwarder.
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Networking } from '../../../plugins/networking/service.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createWorld, skipReason, type Machine, type World } from './world.ts'
 
 const skip = skipReason()
@@ -90,4 +93,30 @@ t.test('one with another configuration is replaced', { skip }, async (t) => {
   }
   t.equal(after.length, 1)
   t.not(after[0], before[0])
+})
+
+t.test('name servers of the host that come late, or move to another file, are the guests\', too', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const server = await world.addDns()
+  const [first, second] = [join(world.folder, 'resolv.conf'), join(world.folder, 'other.conf')]
+  world.resolverFiles = [first, second]
+  // dnsmasq reads them as nobody.
+  await chmod(world.folder, 0o755)
+  const network = await world.open({ uplink: 'auto' })
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'http_https_only'), address)
+  t.not(await ask(guest, 2000), ANSWER, 'the host names none yet')
+  // The plugin looks every 5 s.
+  const answers = async (): Promise<void> => { await eventually('an answer', async () => await ask(guest, 2000) === ANSWER, { limitMs: 30_000 }) }
+  await writeFile(first, `nameserver ${server}\n`)
+  await answers()
+  await writeFile(second, `nameserver ${server}\n`)
+  await writeFile(first, 'nameserver 127.0.0.53\n')
+  await eventually('the other file is read', async () => {
+    const pids = (await world.ip('netns', 'pids', world.namespace)).split('\n').filter((pid) => pid !== '')
+    const { stdout } = await world.real.run('ps', ['-ww', '-o', 'args=', '-p', pids.join()]).catch(() => ({ stdout: '' }))
+    return stdout.split('\n').some((line) => /^dnsmasq .*--listen-address=10\.100\.0\.1 /.test(line) && line.endsWith(`--resolv-file=${second}`))
+  }, { limitMs: 30_000 })
+  await answers()
 })

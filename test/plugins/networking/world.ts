@@ -82,6 +82,8 @@ export class World {
   readonly #abandoned = new Set<Networking>()
   #guests = 0
   hostAddresses: readonly string[] = []
+  /** where the host's name servers may stand; absent: at the usual places */
+  resolverFiles: readonly string[] | undefined
   readonly bridgeRoom: BridgeRoom | undefined
 
   constructor (folder: string, bridgeRoom: BridgeRoom | undefined) {
@@ -175,7 +177,7 @@ export class World {
     this.later(async () => { await database.destroy() })
     const settings = resolveSettings(configOf({ namespace: this.namespace, ...config }), { dataDir: this.folder, hostId })
     const network = new Networking({
-      settings, commands, processes: createProcessRegister(), log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr), ...this.bridgeRoom === undefined ? {} : { bridgeRoom: this.bridgeRoom }
+      settings, commands, processes: createProcessRegister(), log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr), ...this.bridgeRoom === undefined ? {} : { bridgeRoom: this.bridgeRoom }, ...this.resolverFiles === undefined ? {} : { resolverFiles: this.resolverFiles }
     })
     this.later(async () => { if (!this.#abandoned.has(network)) await network.close(true) })
     await network.open()
