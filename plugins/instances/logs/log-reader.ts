@@ -30,7 +30,8 @@ export class LogReader {
   }
 
   static async open (path: string, tail: number): Promise<LogReader> {
-    const current = await openLog(path)
+    // A rotation that failed midway has left the renamed file alone, in which the writer goes on.
+    const current = await openLog(path) ?? await openLog(rotatedPath(path))
     if (current === undefined) return new LogReader(path, undefined, 0, 0)
     const facts = await current.stat()
     const start = await tailStart(current, facts.size, tail)

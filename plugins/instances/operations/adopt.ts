@@ -148,7 +148,9 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   if (vm.state.status === 'gone') return
   await goOn(context, instance, vm, session)
   settleVolumes(context, instance)
-  await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
+  await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) }).catch((error: unknown) => {
+    context.log.warn({ err: error, instance: record.id }, 'a log could not be rotated; it is tried again')
+  })
 }
 
 async function vmOf (context: Context, handle: VmHandle): Promise<Vm | undefined> {

@@ -3,7 +3,7 @@ import type { HypervisorDriver, VmHandle, VmSpec } from '../../../core/library/h
 import type { Machine } from './machine.ts'
 
 /** before, and with a participle after, what the driver does */
-export type DriverStep = 'launch' | 'launched' | 'replace' | 'replaced' | 'pause' | 'paused' | 'track' | 'tracked' | 'changes' | 'untrack' | 'copy-ahead' | 'copied-ahead' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'aim'
+export type DriverStep = 'launch' | 'launched' | 'replace' | 'replaced' | 'pause' | 'paused' | 'track' | 'tracked' | 'changes' | 'untrack' | 'copy-ahead' | 'copied-ahead' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'aim' | 'rotate'
 
 export interface Host<M extends Machine> {
   /** name of the driver */

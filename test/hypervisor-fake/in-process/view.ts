@@ -60,6 +60,7 @@ export function viewOf<M extends Machine> (host: Host<M>, vm: M): Vm {
     ...vm.spec.balloon === true && host.hasBalloons ? { balloon: balloon() } : {},
     limitDisks: async (bytesPerSecond) => { vm.diskLimit = bytesPerSecond },
     rotate: async (file, path) => {
+      await host.step('rotate', vm)
       mustLive()
       await (await open(path, 'a', 0o600)).close()
       const { identity } = vm.spec

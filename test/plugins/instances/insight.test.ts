@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { API_VERSION, version } from '../../../core/version.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { decodeText } from '../../helpers/line-decoder.ts'
 import { startApp } from './app.ts'
 
@@ -110,6 +111,22 @@ t.test('a log grows no larger than it may, and a flooded report ends the VM', as
   const { writeFile } = await import('node:fs/promises')
   await writeFile(host.vm.spec.files.report, 'x'.repeat(100_000))
   t.match((await waitFor('web', 'Stopped')).body, { state: 'Stopped' })
+})
+
+t.test('a rotation that fails midway is finished by a later round, and the log is read meanwhile', async (t) => {
+  const { make, host, waitFor, dataDir, call } = await startApp(t, { config: { logs: { maxSize: '1MB', checkInterval: '100ms' } } })
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  const folder = join(dataDir, 'instances', id)
+  host.failures.set('rotate', new Error('not now'))
+  await host.vm.print(`${'x'.repeat(2 ** 20)}\nlast\n`)
+  await eventually('the rotation has begun', async () => (await stat(join(folder, 'output.log.1')).catch(() => undefined)) !== undefined)
+  t.match((await call('GET', '/instances/web/logs?tail=1')).text, 'last')
+  host.failures.clear()
+  await eventually('it is finished', () => host.vm.rotations.length > 0, { limitMs: 30_000 })
+  t.same(host.vm.rotations[0], join('output', join(folder, 'output.log')))
+  await host.vm.print('next\n')
+  t.equal((await stat(join(folder, 'output.log'))).size, 5)
 })
 
 t.test('capabilities say how VMs run', async (t) => {

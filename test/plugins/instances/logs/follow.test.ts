@@ -127,6 +127,21 @@ t.test('the tail reaches back into the rotated file', async (t) => {
   }
 })
 
+t.test('a log that was renamed, and whose successor could not be made, is read and followed on into it', async (t) => {
+  const folder = t.testdir({ 'log.1': '1\n2\n' })
+  const path = join(folder, 'log')
+  const reading = read(path, { tail: 1 })
+  await reading.until('2\n')
+  await appendFile(`${path}.1`, '3\n')
+  await reading.until('3\n')
+  await writeFile(path, '4\n')
+  await reading.until('4\n')
+  reading.stop()
+  await reading.done
+  t.equal(reading.text(), '2\n3\n4\n')
+  t.equal(await openFiles(folder), 0)
+})
+
 t.test('a file that is emptied in place begins anew', async (t) => {
   const { path } = await log(t, 'old old old\n')
   const reading = read(path)
