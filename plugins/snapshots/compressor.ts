@@ -72,7 +72,10 @@ async function run (parts: CompressorParts, id: string, closing: AbortSignal): P
     // Cancelled while it ran or waited: either the snapshot is being deleted, or the next server begins the compression again.
     if (cut) return
     log.error({ err: error, snapshot: id }, 'the memory of a snapshot could not be compressed')
-    const note = async (): Promise<void> => { await repository.setCompressionError(id, reasonOf(error)) }
+    const note = async (): Promise<void> => {
+      await repository.setCompressionError(id, reasonOf(error))
+      await tidy(parts, id)
+    }
     // Nobody compresses it any more, so it must not say so until the next start. Does nothing to one that was deleted, or is compressed after all.
     await nowOrLater(note, () => { void untilDone(note, closing) }).catch((failure: unknown) => { log.error({ err: failure, snapshot: id }, 'nor could that be stored yet') })
   }
@@ -102,8 +105,16 @@ async function compress (parts: CompressorParts, id: string, signal: AbortSignal
 async function swap ({ repository, files, locks }: CompressorParts, id: string, { algorithm }: Compression, bytes: number): Promise<void> {
   await locks.hold(id, async () => {
     await files.finishCompression(id, algorithm)
-    // If storing this fails, both files stay, since it may have been stored all the same. The next server removes the one that does not count.
+    // If storing this fails, both files stay, since it may have been stored all the same. The one that does not count goes once that is known.
     if (await repository.setCompressed(id, bytes)) await files.removeRawMemory(id)
+  })
+}
+
+/** Removes the memory that does not count, after a compression whose end may have been stored or not. */
+async function tidy ({ repository, files, locks }: CompressorParts, id: string): Promise<void> {
+  await locks.hold(id, async () => {
+    const record = await repository.findReady(id)
+    if (record !== undefined) await files.tidy(record)
   })
 }
 

@@ -1,5 +1,6 @@
 // Deletes and creates of snapshots that fail as the database or the disk goes away: what they left is put in order without a restart.
 import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { SnapshotFiles } from '../../../plugins/snapshots/files.ts'
 import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'
@@ -75,13 +76,17 @@ t.test('a create that can be neither stored nor given up is given up later, unle
   }
 })
 
-t.test('a compression whose end cannot be stored, nor that it failed, has failed once the database is back', async (t) => {
-  const app = await startWithSnapshots(t)
-  await app.make('web')
-  await app.waitFor('web', 'Running')
-  failOnce(t, SnapshotRepository.prototype, 'setCompressed', { done: false })
-  failOnce(t, SnapshotRepository.prototype, 'setCompressionError', { done: false })
-  const id = await app.take('web', 'Standby', { compression: { enabled: true } })
-  await eventually('it says so', async () => (await app.call('GET', `/snapshots/${id}`)).body['compression_state'] === 'error', { limitMs: 30_000 })
-  t.equal(await status(app, 'DELETE', id), 204)
-})
+for (const [how, done, state] of [['cannot be stored, nor that it failed, has failed', false, 'error'], ['was stored and the answer lost is whole', true, 'compressed']] as const) {
+  t.test(`a compression whose end ${how} once the database is back, and one memory is left`, async (t) => {
+    const app = await startWithSnapshots(t)
+    await app.make('web')
+    await app.waitFor('web', 'Running')
+    failOnce(t, SnapshotRepository.prototype, 'setCompressed', { done })
+    failOnce(t, SnapshotRepository.prototype, 'setCompressionError', { done: false })
+    const id = await app.take('web', 'Standby', { compression: { enabled: true } })
+    await eventually('it says so', async () => (await app.call('GET', `/snapshots/${id}`)).body['compression_state'] === state, { limitMs: 30_000 })
+    const memories = async (): Promise<string> => (await readdir(app.folder(id))).filter((name) => name.startsWith('memory')).join()
+    await eventually('the other is gone', async () => await memories() === (done ? 'memory.tar.zst' : 'memory'), { limitMs: 30_000, explain: memories })
+    t.equal(await status(app, 'DELETE', id), 204)
+  })
+}
