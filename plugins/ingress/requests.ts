@@ -23,9 +23,15 @@ export class RequestLogs {
     this.#maxBytes = maxBytes
   }
 
-  /** @param onError gets failures to bound a file */
-  start (onError: (error: unknown) => void): void {
-    this.#timer = setInterval(() => { this.#work = this.bound().catch(onError) }, CHECK_MS).unref()
+  /** Looks after the files from now on. @param isKnown whether there is such an instance @param onError gets failures to bound or remove a file */
+  start (isKnown: (instanceId: string) => boolean, onError: (error: unknown) => void): void {
+    this.#timer = setInterval(() => { this.#work = this.#look(isKnown).catch(onError) }, CHECK_MS).unref()
+  }
+
+  async #look (isKnown: (instanceId: string) => boolean): Promise<void> {
+    await this.bound()
+    // A request that was under way as its instance was deleted is written later, to a file that nginx makes for it.
+    await this.retainOnly(isKnown)
   }
 
   async close (): Promise<void> {

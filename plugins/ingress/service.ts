@@ -74,11 +74,12 @@ export class Ingresses {
     this.#decisions = await startDecisionServer(paths.folder, uid, async (request) => await this.#decide(request), log)
     await nginx.start(signal)
     await certificates.start()
-    await requests.retainOnly((id) => targets.find(id) !== undefined)
+    const isKnown = (id: string): boolean => targets.find(id) !== undefined
+    await requests.retainOnly(isKnown)
     // An earlier server's nginx may have connections to these.
     for (const ref of [...await requests.instances(), ...this.#records.flatMap(({ rules }) => rules.map(({ instance }) => instance))]) targets.know(ref)
     leases.start(() => nginx.pid, (error) => { log.warn({ err: error }, 'the connections to instances could not be looked at') })
-    requests.start((error) => { log.warn({ err: error }, 'the requests to instances could not be bounded') })
+    requests.start(isKnown, (error) => { log.warn({ err: error }, 'the requests to instances could not be bounded') })
   }
 
   /** @param ending whether nginx should end, too */

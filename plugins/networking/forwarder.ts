@@ -86,11 +86,12 @@ export class Forwarder {
     this.#identity = fitting?.identity ?? await this.#launch(args)
   }
 
-  /** Starts it again when it has ended, or could not be started; and with another file when the host's name servers have come to stand there: it reads what changes in its own by itself. */
+  /** Bounds its log. Starts it again when it has ended, or could not be started; and with another file when the host's name servers have come to stand there: it reads what changes in its own by itself. */
   async tend (): Promise<void> {
     if (!this.#isWanted) return
     const { log, audience } = this.#options
     if (this.pid !== undefined) {
+      await boundLog(this.#log, MOST_LOG_BYTES)
       const file = await this.#resolverFile()
       if (file === undefined || file === this.#file) return
       log.info({ audience, file }, 'the name servers of the host stand elsewhere; the DNS forwarder of the namespace is started again with them')
@@ -132,12 +133,15 @@ export class Forwarder {
     return join(this.#options.settings.dataDir, 'networking')
   }
 
+  get #log (): string {
+    return join(this.#folder(), `${this.#name()}.log`)
+  }
+
   async #launch (args: readonly string[]): Promise<ProcessIdentity | undefined> {
     const { settings, log } = this.#options
     await mkdir(this.#folder(), { recursive: true, mode: 0o700 })
-    const path = join(this.#folder(), `${this.#name()}.log`)
-    await boundLog(path, MOST_LOG_BYTES)
-    const { identity, ended } = await spawnBackground({ file: 'nsenter', args: [`--net=${settings.namespacePath}`, PROGRAM, ...args], folder: '/', log: path })
+    await boundLog(this.#log, MOST_LOG_BYTES)
+    const { identity, ended } = await spawnBackground({ file: 'nsenter', args: [`--net=${settings.namespacePath}`, PROGRAM, ...args], folder: '/', log: this.#log })
     if (identity === undefined) log.error({ problem: await ended }, 'the DNS forwarder could not be started')
     return identity
   }

@@ -1,5 +1,5 @@
 // An authority of this server's own, for names without a public certificate.
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, readdir, readFile, rm } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
@@ -9,6 +9,8 @@ import { renameDurably, syncFile } from '../../../core/fs/durable.ts'
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'] as const
 const AUTHORITY_DAYS = '3650'
 const LEAF_DAYS = '90'
+/** what the files of a certificate begin with while it is made */
+const LEAF = 'leaf-'
 
 export interface Pair { readonly certificate: string, readonly key: string }
 
@@ -31,7 +33,7 @@ export class Authority {
 
   async issue (host: string): Promise<Pair> {
     await this.#ensure()
-    const temporary = `leaf-${randomBytes(8).toString('hex')}`
+    const temporary = `${LEAF}${randomBytes(8).toString('hex')}`
     const [certificate, key] = [this.#file(`${temporary}.pem`), this.#file(`${temporary}.key`)]
     try {
       await this.#openssl(['req', '-x509', ...CURVE, '-keyout', key, '-out', certificate, '-CA', this.#file('authority.pem'), '-CAkey', this.#file('authority.key'), '-days', LEAF_DAYS, '-subj', '/CN=Berth ingress',
@@ -56,6 +58,8 @@ export class Authority {
   /** The certificate is written last: without it, key and certificate are made again. */
   async #make (): Promise<void> {
     const [key, certificate] = [this.#file('authority.key'), this.#file('authority.pem')]
+    // What openssl has written for a server that was killed.
+    for (const name of await readdir(this.#folder)) if (name.startsWith(LEAF)) await rm(this.#file(name), { force: true })
     if (await isThere(certificate)) return
     const temporary = this.#file('authority.new')
     await this.#openssl(['req', '-x509', ...CURVE, '-keyout', key, '-out', temporary, '-days', AUTHORITY_DAYS, '-subj', `/CN=Berth ingress ${randomBytes(4).toString('hex')}`,

@@ -1,7 +1,7 @@
 // Requests through a real nginx to programs behind real TAPs.
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, rename, stat } from 'node:fs/promises'
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
@@ -22,6 +22,9 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
   const stage = await setStage(t)
   const guest = await stage.instance('web')
   await stage.instance('other')
+  const leftKey = join(stage.paths.keys, 'leaf-0123456789abcdef.key')
+  await mkdir(stage.paths.keys, { recursive: true, mode: 0o700 })
+  await writeFile(leftKey, 'of a server that was killed')
   let server = await stage.server()
   const { ingresses } = server
   const record = await ingresses.create({
@@ -35,6 +38,7 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
   })
   t.match(ingresses.view(record), { served: true }, server.log())
   const ca = await ingresses.authority()
+  t.notOk(existsSync(leftKey), 'a key that openssl has left behind is gone')
 
   await t.test('with the client and the scheme in the standard headers, whatever the client says', async (t) => {
     const { status, body } = await stage.ask({ path: '/a?b=c', headers: { 'x-forwarded-for': '6.6.6.6', 'x-real-ip': '6.6.6.6', forwarded: 'for=6.6.6.6', proxy: 'http://evil', 'x-forwarded-proto': 'gopher' } })
@@ -159,6 +163,12 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
     const entries = await eventually('the line of the request', async () => (await ingresses.requests('web', 1000)).filter(({ path }) => path === '/a'))
     t.match(entries[0], { client: '127.0.0.1', protocol: 'HTTP/1.1', tls: false, method: 'GET', host: 'web.test', path: '/a', status: 200, ingress_id: record.id })
     t.ok((await ingresses.requests('other', 1000)).every(({ host }) => host !== 'plain.test'))
+  })
+
+  await t.test('what nginx writes of a request that ends after its instance was deleted does not stay', async () => {
+    const late = join(stage.paths.requests, `${'gone'.padEnd(24, '0')}.jsonl`)
+    await writeFile(late, '{}\n')
+    await eventually('it is gone', () => !existsSync(late), { limitMs: 30_000 })
   })
 
   await t.test('requests are told as they come, also when the log is put aside, until the instance is deleted', async (t) => {

@@ -1,5 +1,5 @@
 // Names for guests: answered at the gateway, with or without a server, by exactly one forwarder.
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -77,6 +77,15 @@ t.test('nobody is told of encrypted server names or of HTTP/3', { skip }, async 
     t.equal(await records(guest.namespace, address.gateway, type), '0', 'that no guest hears of')
   }
   t.equal(await records(guest.namespace, address.gateway, 16), '1', 'others come through')
+})
+
+t.test('its log is bounded while it runs', { skip }, async (t) => {
+  const { world, guest } = await setScene(t)
+  t.equal(await ask(guest), ANSWER)
+  const log = join(world.folder, 'networking/dns.log')
+  await writeFile(log, 'x'.repeat(2 ** 20 + 1))
+  await eventually('it is cut', async () => (await stat(log)).size < 2 ** 20, { limitMs: 30_000 })
+  t.equal((await stat(`${log}.1`)).size, 2 ** 20 + 1)
 })
 
 t.test('one with another configuration is replaced', { skip }, async (t) => {
