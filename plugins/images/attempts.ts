@@ -103,7 +103,11 @@ export class Attempts {
     const { name } = wanted.reference
     const request = { ...this.#running.get(name)?.request, ...wanted }
     await this.#cancel(name)
-    return await nowOrLater(work, () => { this.#settleLater(request) })
+    return await nowOrLater(work, () => {
+      this.#settleLater(request)
+      // It may have been done, and only its answer lost: with the name, what it meant before.
+      this.#deps.contents.collectLater()
+    })
   }
 
   async #cancel (name: string): Promise<void> {
@@ -168,9 +172,13 @@ export class Attempts {
     const { repository, contents, platform } = this.#deps
     const before = await repository.point(reference.name, resolved.digest, 'when-ready')
     if (before === undefined) return
-    const isReady = await contents.ensure({ ...resolved, repository: reference.repository, platform, credentials })
-    if (isReady) await repository.point(reference.name, resolved.digest, 'now')
-    await contents.collect(before.filter((digest) => digest !== resolved.digest))
+    try {
+      const isReady = await contents.ensure({ ...resolved, repository: reference.repository, platform, credentials })
+      if (isReady) await repository.point(reference.name, resolved.digest, 'now')
+    } finally {
+      // Whatever becomes of the new one: nobody else knows what the name was to mean before.
+      await contents.collect(before.filter((digest) => digest !== resolved.digest))
+    }
   }
 
   async #fail (attempt: Course, isNew: boolean, error: unknown): Promise<BerthError | undefined> {

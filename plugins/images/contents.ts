@@ -1,7 +1,8 @@
 // Pulls contents, one job per digest from one source after the other, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
-import { doUntilDone } from '../../core/jobs/until-done.ts'
+import { nowOrLater } from '../../core/jobs/now-or-later.ts'
+import { doUntilDone, laterOnce } from '../../core/jobs/until-done.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
 import type { ImageSources, OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
@@ -43,6 +44,9 @@ export class Contents {
   readonly #deps: ContentsDeps
   readonly #jobs = new Map<string, Job>()
   readonly #ending = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  /** digests of contents whose removal is tried again */
+  readonly #later = new Set<string>()
   #count = 0
 
   constructor (deps: ContentsDeps) {
@@ -81,8 +85,19 @@ export class Contents {
     return this.#jobs.get(digest)?.sources.current
   }
 
-  /** Removes those of the contents that no name and no holder needs; also ends their pulls. */
+  /** Removes those of the contents that no name and no holder needs; also ends their pulls. What fails is told, and tried again for as long as it takes: whoever asked may never come back. */
   async collect (digests: readonly string[]): Promise<void> {
+    await nowOrLater(async () => { await this.#collect(digests) }, () => {
+      for (const digest of digests) laterOnce(this.#later, digest, async () => { await this.#collect([digest]) }, this.#closing.signal)
+    })
+  }
+
+  /** The same of all contents, later: for when it is not known which ones a name meant. */
+  collectLater (): void {
+    laterOnce(this.#later, 'all', async () => { await this.#collect((await this.#deps.repository.contents()).map(({ digest }) => digest)) }, this.#closing.signal)
+  }
+
+  async #collect (digests: readonly string[]): Promise<void> {
     for (const digest of new Set(digests)) {
       await this.#locked(digest, async () => {
         const { repository, folders } = this.#deps
@@ -119,6 +134,7 @@ export class Contents {
 
   /** Ends running pulls; the next start resumes them. */
   async close (): Promise<void> {
+    this.#closing.abort()
     for (const digest of [...this.#jobs.keys()]) this.#cancel(digest)
     await this.#deps.queue.close()
     await Promise.all(this.#ending)

@@ -1,7 +1,7 @@
 // The image folders on disk: `images/<hex of digest>/`, complete or absent, and `images/tmp-…` for work that a crash may leave behind.
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
@@ -105,12 +105,16 @@ export function createFolders (root: string, owners: FileOwners): Folders {
       await renameDurably(folder, folderOf(content.digest))
     },
     async discard (digest) {
-      const grave = await temporary()
+      const folder = folderOf(digest)
+      // Not in a folder made for it: a full disk has no room for one. It may be there from a removal that failed.
+      const grave = join(root, `${TEMPORARY}${basename(folder)}`)
+      await rm(grave, { recursive: true, force: true })
       try {
         // first hidden in one step: a half-removed content must not look complete
-        await rename(folderOf(digest), join(grave, 'content'))
+        await rename(folder, grave)
       } catch (error) {
-        if (!isMissing(error)) throw error
+        if (isMissing(error)) return
+        throw error
       }
       await rm(grave, { recursive: true, force: true })
     },

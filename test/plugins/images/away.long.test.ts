@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { openDatabase } from '../../../core/db/open.ts'
 import { ImagesRepository } from '../../../plugins/images/repository.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
@@ -72,6 +73,23 @@ t.test('an image whose content was stored as ready and the answer lost is ready,
   await eventually('the content before is gone', async () => (await readdir(join(app.dataDir, 'images'))).every((entry) => !entry.includes(String(first).slice(7, 40))))
   t.match((await app.request('GET', `/images/${name}`)).body, { status: 'ready', error: null })
 })
+
+for (const [what, step, done] of [
+  ['was not known, as the answer was lost,', 'removeTag', true], ['could not be given up', 'giveUpContent', false], ['was given up and the answer lost', 'giveUpContent', true], ['could not be removed after its files', 'removeContent', false]
+] as const) {
+  t.test(`an image that was deleted and whose content ${what} leaves nothing`, async (t) => {
+    const app = await startImagesApp(t)
+    const name = await upstreamImage(t)
+    await app.request('POST', '/images', { name })
+    await become(app, name, 'ready')
+    failOnce(t, ImagesRepository.prototype, step, { done })
+    t.ok((await app.request('DELETE', `/images/${name}`)).status >= 500)
+    t.equal((await app.request('GET', `/images/${name}`)).status, 404)
+    const database = openDatabase(`sqlite:${join(app.dataDir, 'berth.db')}`)
+    t.teardown(async () => { await database.destroy() })
+    await eventually('it is gone', async () => (await readdir(join(app.dataDir, 'images'))).length === 0 && (await database('images_contents')).length === 0, { limitMs: 30_000 })
+  })
+}
 
 t.test('an image that does not exist and could not be said to have failed fails later', async (t) => {
   const app = await startImagesApp(t)

@@ -1,5 +1,5 @@
 // Full disks: a pull ends, says so, and gives back what it took.
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
@@ -43,6 +43,26 @@ t.test('a disk that is full ends each step of a pull with a failed image and not
     await eventually('nothing is left behind', async () => (await readdir(folder)).length === 0, { explain: async () => (await readdir(folder)).join(', ') })
     await app.stop()
   }
+})
+
+t.test('a delete on a disk that has no room even for a folder frees that of the image', { skip: withoutMounts }, async (t) => {
+  const upstream = await startUpstreamRegistry(t)
+  const name = `${upstream.host}/there:1`
+  await pushLayout(await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }]), name)
+  const dataDir = await temporaryFolder(t)
+  const folder = join(dataDir, 'images')
+  await mkdir(folder)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=64m,nr_inodes=200', 'tmpfs', folder])
+  t.teardown(() => commands.run('umount', ['-l', folder]))
+  const app = await startImagesApp(t, { dataDir, registry: false, images: { minFree: '0B' } })
+  await app.request('POST', '/images', { name })
+  t.match(await app.settled(name), { status: 'ready' })
+  const filling = join(folder, 'filling')
+  await mkdir(filling)
+  await t.rejects(async () => { for (let count = 0; count < 200; count++) await writeFile(join(filling, String(count)), '') }, { code: 'ENOSPC' })
+  t.equal((await app.request('DELETE', `/images/${name}`)).status, 204)
+  t.same(await readdir(folder), ['filling'])
+  await app.stop()
 })
 
 t.test('an image of many small files leaves inodes for others', { skip: withoutMounts }, async (t) => {
