@@ -35,7 +35,10 @@ export async function apply (session: Session, api: Api, project: string, step: 
   session.progress.end()
 }
 
-/** The old one stays unless the server takes what replaces it: it looks at all else first, and only then at the name and the room, which the old one holds. */
+/**
+ * The old one stays when the server refuses what replaces it for what it is: it looks at that first, and only then at the name. What may be held by others (a host's port, a volume, a device, more room than there is) it
+ * finds out after the name, so a refusal for that comes when the old one has gone.
+ */
 async function replace (api: Api, { id }: Instance, makeNew: () => Promise<unknown>): Promise<void> {
   try {
     // Succeeds when the old one has gone meanwhile.

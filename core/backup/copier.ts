@@ -1,7 +1,7 @@
 // Copies the content of a data folder in several passes while it changes; each pass copies only what is new.
 import type { BigIntStats } from 'node:fs'
 import { copyFile, lstat, mkdir, rm, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
 import { copySparse } from '../fs/sparse-copy.ts'
@@ -17,6 +17,7 @@ const LARGE_BYTES = 2n ** 20n
 /** The file system's clock may stand still for this long: two changes within it look like one. */
 const CLOCK_STEP_NS = 50_000_000n
 const BLOCK_BYTES = 512n
+const LOG = /\.log(?:\.1)?$/
 
 interface Copied {
   readonly stats: BigIntStats
@@ -45,6 +46,8 @@ export class Copier {
   #further: ReadonlyMap<string, string> = new Map()
   /** folders of the data folder that processes worked in when the last pass began */
   #live: ReadonlySet<string> = new Set()
+  /** The folders that these are in: a VMM works in a folder beside its disks. */
+  #homes: ReadonlySet<string> = new Set()
 
   constructor (options: CopierOptions) {
     this.#options = options
@@ -54,6 +57,7 @@ export class Copier {
   async pass (): Promise<void> {
     const { dataDir, leftOut, disk } = this.#options
     this.#live = new Set(await workplaces(dataDir))
+    this.#homes = new Set([...this.#live].map((folder) => dirname(folder)))
     this.#found = await findAll(dataDir, leftOut)
     this.#further = furtherNames(this.#found)
     await this.#removeGone()
@@ -66,7 +70,7 @@ export class Copier {
   /**
    * A path that has gone or become another file since the last pass began. What has come, or is written into a file that stays, counts for nothing here: whatever tells that such a file counts is a row, or a file that
    * takes the place of another.
-   * Nor do the folders in which processes worked all the time, whose files are as a power failure would leave them.
+   * Nor do logs, which get new files as often as a guest likes, and the folders in which processes worked all the time, whose files are as a power failure would leave them.
    */
   async changed (): Promise<string | undefined> {
     const { dataDir, leftOut } = this.#options
@@ -109,7 +113,7 @@ export class Copier {
     if (stats.isDirectory()) return false
     const isChanged = !isSame(copied.stats, stats)
     if (!isChanged && !copied.isFresh) return false
-    return copied.count < MOST_COPIES || (isChanged && !isBelow(path, this.#live))
+    return copied.count < MOST_COPIES || (isChanged && (copied.stats.ino !== stats.ino || !isBelow(path, this.#homes)))
   }
 
   async #copy ({ path, stats, target }: Found): Promise<void> {
@@ -148,9 +152,9 @@ export class Copier {
   }
 }
 
-/** Which file stands where, without what is below these folders. */
+/** Which file stands where, without logs and what is below these folders. */
 function filesOf (found: readonly Found[], further: ReadonlyMap<string, string>, without: ReadonlySet<string>): Map<string, string> {
-  const outside = found.filter(({ path }) => !isBelow(path, without))
+  const outside = found.filter(({ path }) => !LOG.test(path) && !isBelow(path, without))
   return new Map(outside.map(({ path, stats }) => [path, `${kindOf(stats)} ${stats.ino} ${further.get(path) ?? ''}`]))
 }
 

@@ -44,7 +44,7 @@ export async function runsIn (folder: string): Promise<string[]> {
 /** Anybody can make a folder of a known name among the temporary files, before or after this user has run anything. What a run keeps there is executed, and its processes are ended. */
 async function requireOwn (folder: string): Promise<void> {
   const problem = objection(await lstat(folder))
-  if (problem !== undefined) throw new Error(`${folder} ${problem}: look at it, remove it, and try again`)
+  if (problem !== undefined) throw new Error(`${folder} ${problem}: look at it, take that right from them (chmod 711) or remove it once nothing runs in it, and try again`)
 }
 
 function objection (found: Stats): string | undefined {

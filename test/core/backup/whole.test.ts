@@ -1,4 +1,5 @@
 // A backup has the files as they were at one moment, with their names and times, and what is put back is like them.
+import { spawn } from 'node:child_process'
 import { chown, link, lstat, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -44,6 +45,28 @@ t.test('a file that goes or is replaced while files are copied counts, and one t
   t.equal(await copier.changed(), undefined)
   await rm(join(dataDir, 'goes'))
   t.equal(await copier.changed(), 'goes')
+})
+
+t.test('a machine that prints and writes all the time holds no backup up: its logs may be rotated, and its disk is copied a few times', async (t) => {
+  const folder = t.testdir({ data: { instances: { x: { 'qemu': {}, 'output.log': 'printed', 'disk': '0', 'image.json': '0' } } }, copy: {} })
+  const [dataDir, target] = [join(folder, 'data'), join(folder, 'copy')]
+  const machine = join(dataDir, 'instances/x')
+  const vmm = spawn('sleep', ['600'], { cwd: join(machine, 'qemu') })
+  t.teardown(() => vmm.kill())
+  const copier = new Copier({ dataDir, target, leftOut: new Set(), commands, disk: createDiskSpace(folder, { bytes: 0, inodes: 0 }) })
+  await copier.pass()
+  await rename(join(machine, 'output.log'), join(machine, 'output.log.1'))
+  await writeFile(join(machine, 'output.log'), '')
+  t.equal(await copier.changed(), undefined)
+  for (let count = 1; count < 6; count++) {
+    await writeFile(join(machine, 'disk'), 'x'.repeat(count + 1))
+    await writeFile(join(machine, 'next'), String(count))
+    await rename(join(machine, 'next'), join(machine, 'image.json'))
+    t.equal(await copier.changed(), 'instances/x/image.json')
+    await copier.pass()
+  }
+  t.equal((await stat(join(target, 'instances/x/disk'))).size, 3, 'what is written in place is copied three times')
+  t.equal(await readFile(join(target, 'instances/x/image.json'), 'utf8'), '5', 'what takes the place of another is copied each time')
 })
 
 t.test('another name of a file must be of one that the manifest has named before', async (t) => {

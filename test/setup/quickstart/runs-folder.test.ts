@@ -29,7 +29,7 @@ t.test('one of another user is neither used nor looked into', { skip }, async (t
   const folder = join(t.testdir({ runs: { 'run-a': { pid: '1' } } }), 'runs')
   await chmod(folder, 0o755)
   await chown(folder, 65534, 65534)
-  for (const use of uses) await t.rejects(async () => await use(folder), { message: `${folder} belongs to another user (65534), who could change what is in it: look at it, remove it, and try again` })
+  for (const use of uses) await t.rejects(async () => await use(folder), { message: `${folder} belongs to another user (65534), who could change what is in it: look at it, take that right from them (chmod 711) or remove it once nothing runs in it, and try again` })
   t.same(await readdir(folder), ['run-a'])
 })
 
