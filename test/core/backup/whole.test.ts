@@ -48,7 +48,7 @@ t.test('a file that goes or is replaced while files are copied counts, and one t
 })
 
 t.test('a machine that prints and writes all the time holds no backup up: its logs may be rotated, and its disk is copied a few times', async (t) => {
-  const folder = t.testdir({ data: { instances: { x: { 'qemu': {}, 'output.log': 'printed', 'disk': '0', 'image.json': '0' } } }, copy: {} })
+  const folder = t.testdir({ data: { instances: { x: { qemu: {}, 'output.log': 'printed', disk: '0', 'image.json': '0' } } }, copy: {} })
   const [dataDir, target] = [join(folder, 'data'), join(folder, 'copy')]
   const machine = join(dataDir, 'instances/x')
   const vmm = spawn('sleep', ['600'], { cwd: join(machine, 'qemu') })
