@@ -49,7 +49,7 @@ export class EventJournal implements Journal {
     const now = idAt(this.#now())
     const { passed, hadHole } = await this.#repository.begin(now)
     this.#passed = passed
-    const youngest = await this.#repository.youngest(Number.MAX_SAFE_INTEGER) ?? this.#passed
+    const youngest = await this.#youngest(Number.MAX_SAFE_INTEGER)
     this.#last = Math.max(now, youngest)
     // And not the time: readers go there and store it. The next server would assign lower ids if the clock of this one was ahead.
     this.#head = youngest
@@ -98,7 +98,7 @@ export class EventJournal implements Journal {
 
   /** The range of ids from which a client can continue. */
   async window (): Promise<Window> {
-    return { oldest: this.#passed, newest: await this.#repository.youngest(this.#head) ?? this.#passed }
+    return { oldest: this.#passed, newest: await this.#youngest(this.#head) }
   }
 
   /**
@@ -155,12 +155,18 @@ export class EventJournal implements Journal {
   async trim (keep: number, maxAgeMs: number, most = 1000): Promise<void> {
     this.written = 0
     const old = this.#isBelievable() ? idAt(this.#now() - maxAgeMs) : 0
-    const until = Math.max(await this.#repository.surplus(keep) ?? 0, old)
+    // What has passed may be there still, after a hole.
+    const until = Math.max(await this.#repository.surplus(keep) ?? 0, old, this.#passed)
     // In small steps, so that requests get their turn in between.
     while (!this.#closing.signal.aborted) {
       const isDone = await this.#repository.remove(Math.min(until, this.#head), most, (passed) => { this.#passed = Math.max(this.#passed, passed) })
       if (isDone) return
     }
+  }
+
+  /** The id of the youngest event up to `until` that has not passed, else of what has. */
+  async #youngest (until: number): Promise<number> {
+    return Math.max(await this.#repository.youngest(until) ?? 0, this.#passed)
   }
 
   #next (): number {

@@ -28,7 +28,7 @@ export class JournalRepository {
   }
 
   /**
-   * `passed`: the id of the youngest event that was removed; `first` for a new journal. When the host has had changes that were not written here, all that was written before has passed, and `hadHole` is true.
+   * `passed`: the id of the youngest event that was removed; `first` for a new journal. When the host has had changes that were not written here, all that was written before has passed, and `hadHole` is true. That may be much, and is removed by the next `remove`s.
    */
   async begin (first: number): Promise<{ readonly passed: number, readonly hadHole: boolean }> {
     await this.#database<HostRow>(HOSTS).insert({ host_id: this.#hostId, passed: first }).onConflict('host_id').ignore()
@@ -36,7 +36,7 @@ export class JournalRepository {
       const row = await this.#lock(trx)
       const before = Number(row?.passed ?? first)
       if (!await hadUnjournaled(trx, this.#hostId)) return { passed: before, hadHole: false }
-      const youngest = await this.youngest(Number.MAX_SAFE_INTEGER, trx) ?? before
+      const youngest = Math.max(await this.youngest(Number.MAX_SAFE_INTEGER, trx) ?? before, before)
       // More than the youngest: whoever has that one has missed something, too.
       const passed = Math.max(first, youngest + 1)
       await this.#pass(trx, passed)
@@ -88,7 +88,10 @@ export class JournalRepository {
     if (last === undefined) return true
     const passed = Number(last.id)
     passing(passed)
-    await inTransaction(this.#database, async (trx) => { await this.#pass(trx, passed) })
+    await inTransaction(this.#database, async (trx) => {
+      await this.#pass(trx, passed)
+      await this.#events(trx).where('id', '<=', passed).delete()
+    })
     return rows.length < most
   }
 
@@ -97,8 +100,8 @@ export class JournalRepository {
   }
 
   async #pass (trx: Knex.Transaction, passed: number): Promise<void> {
-    await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).update({ passed })
-    await this.#events(trx).where('id', '<=', passed).delete()
+    // Never less: after a hole, events are removed that passed with it.
+    await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).where('passed', '<', passed).update({ passed })
   }
 
   #events (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import t, { type Test } from 'tap'
 import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
+import { absentJournal } from '../../../core/db/absent-journal.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { DatabaseUnavailable } from '../../../core/db/deadline.ts'
 import { builtInFolder, findBuiltIns, importPlugin } from '../../../core/plugins/discover.ts'
@@ -119,6 +120,53 @@ eachDatabase(t, 'what is too old or too much is removed, and who wants it is tol
   await journal.trim(4, 3_600_000)
   const window = await journal.window()
   t.same(await all(journal, window.oldest), ['updated a last'])
+})
+
+eachDatabase(t, 'what was written before a time without a journal has passed at once, however much it is, and is removed little by little', async (t, database) => {
+  const { clocks, set } = settableClock()
+  const first = await open(t, database, clocks)
+  await first.things.make('a')
+  const before = (await first.journal.window()).newest
+  first.journal.close()
+  for (let at = 0; at < 5000; at += 500) await database('events_journal').insert(Array.from({ length: 500 }, (_, index) => ({ host_id: 'host', id: before + 1 + at + index, resource: 'thing', action: 'updated', scope: 'volume:read', state: '{}' })))
+  const count = async (): Promise<number> => (await database('events_journal').select('id')).length
+  const afterHole = async (): Promise<Awaited<ReturnType<typeof open>>> => {
+    await new Things(database, absentJournal('host')).set('a', 'unseen')
+    return await open(t, database, clocks)
+  }
+  const second = await afterHole()
+  t.equal(await count(), 5001, 'the start removes nothing')
+  const { oldest, newest } = await second.journal.window()
+  t.equal(newest, oldest)
+  t.ok(oldest > before + 5000)
+  t.equal(await second.journal.after(before), undefined)
+  for (const id of [before, before + 5000]) await t.rejects(second.journal.resume(String(id)), { code: 'events_expired' })
+  t.equal(await second.journal.after(second.journal.resumed(newest)), undefined, 'whoever had read all has missed something, too')
+  await second.things.set('a', 'seen')
+  t.same(await all(second.journal, oldest), ['updated a seen'])
+  second.journal.close()
+
+  set(-1)
+  const third = await afterHole()
+  const window = await third.journal.window()
+  t.ok(window.oldest > oldest, 'the next one passes more, whatever the clock says')
+  let most = 0
+  let left = await count()
+  const removed = JournalRepository.prototype.remove
+  t.teardown(() => { JournalRepository.prototype.remove = removed })
+  JournalRepository.prototype.remove = async function (...args) {
+    const isDone = await removed.apply(this, args)
+    const now = await count()
+    most = Math.max(most, left - now)
+    left = now
+    t.equal((await open(t, database, clocks)).journal.head(), window.newest, 'a server that starts meanwhile knows the same')
+    return isDone
+  }
+  await third.journal.trim(100_000, 3_600_000)
+  t.same([most, await count()], [1000, 0])
+  t.same(await third.journal.window(), window)
+  await third.things.set('a', 'last')
+  t.same(await all(third.journal, window.newest), ['updated a last'])
 })
 
 t.test('each built-in plugin that may be without a journal notes that it was', async (t) => {
