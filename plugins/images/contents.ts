@@ -1,8 +1,7 @@
 // Pulls contents, one job per digest from one source after the other, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
-import { nowOrLater } from '../../core/jobs/now-or-later.ts'
-import { doUntilDone, laterOnce } from '../../core/jobs/until-done.ts'
+import { doUntilDone, laterOnce, untilDone } from '../../core/jobs/until-done.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
 import type { ImageSources, OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
@@ -85,43 +84,50 @@ export class Contents {
     return this.#jobs.get(digest)?.sources.current
   }
 
-  /** Removes those of the contents that no name and no holder needs; also ends their pulls. What fails is told, and tried again for as long as it takes: whoever asked may never come back. */
+  /** Removes those of the contents that no name and no holder needs; also ends their pulls. Never rejects: whoever gave one up is done with it, and what fails is logged, and tried again for as long as it takes. */
   async collect (digests: readonly string[]): Promise<void> {
-    await nowOrLater(async () => { await this.#collect(digests) }, () => {
-      for (const digest of digests) laterOnce(this.#later, digest, async () => { await this.#collect([digest]) }, this.#closing.signal)
-    })
+    for (const digest of new Set(digests)) {
+      await this.#collect(digest).catch((error: unknown) => {
+        this.#deps.log.warn({ err: error, digest }, 'an image that nothing uses any more could not be removed; it is tried again')
+        laterOnce(this.#later, digest, async () => { await this.#collect(digest) }, this.#closing.signal)
+      })
+    }
   }
 
   /** The same of all contents, later: for when it is not known which ones a name meant. */
   collectLater (): void {
-    laterOnce(this.#later, 'all', async () => { await this.#collect((await this.#deps.repository.contents()).map(({ digest }) => digest)) }, this.#closing.signal)
+    laterOnce(this.#later, 'all', async () => { await this.collect((await this.#deps.repository.contents()).map(({ digest }) => digest)) }, this.#closing.signal)
   }
 
-  async #collect (digests: readonly string[]): Promise<void> {
-    for (const digest of new Set(digests)) {
-      await this.#locked(digest, async () => {
-        const { repository, folders } = this.#deps
-        if (!await repository.giveUpContent(digest)) return
-        this.#cancel(digest)
-        // The row goes last: only files that a row knows are ever removed.
-        await folders.discard(digest)
-        await repository.removeContent(digest)
-      })
-    }
+  async #collect (digest: string): Promise<void> {
+    await this.#locked(digest, async () => {
+      const { repository, folders } = this.#deps
+      if (!await repository.giveUpContent(digest)) return
+      this.#cancel(digest)
+      // The row goes last: only files that a row knows are ever removed.
+      await folders.discard(digest)
+      await repository.removeContent(digest)
+    })
   }
 
   /** Reconciles disk and database after a start, and resumes what was interrupted. */
   async recover (): Promise<void> {
     const { folders, repository, log } = this.#deps
-    const onDisk = await folders.open()
+    const { digests: onDisk, remains } = await folders.open()
+    if (remains.length > 0) log.warn({ folders: remains }, 'these are left of work on images, and cannot be removed; the next start tries it again')
     const named = new Set((await repository.tags()).flatMap((tag) => [tag.digest, tag.nextDigest]))
     const known = new Set((await repository.contents()).map(({ digest }) => digest))
     // They are never removed: with a wrong database.url, all contents look strange.
     const strangers = onDisk.filter((digest) => !known.has(digest))
-    if (strangers.length > 0) log.warn({ digests: strangers }, 'these are no images that this server knows; they are left alone')
+    if (strangers.length > 0) {
+      const sizes = await Promise.all(strangers.map(async (digest) => (await folders.read(digest).catch(() => undefined))?.sizeBytes ?? 0))
+      log.warn({ folders: strangers.map((digest) => folders.folder(digest)), bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) },
+        'these are no images that this server knows; they are left alone. Unless another database knows them they may be removed by hand')
+    }
     await this.collect([...known].filter((digest) => !named.has(digest)))
     for (const row of await repository.contents()) {
-      if (row.status === 'failed') continue
+      // One that nobody uses and that cannot be removed now is not pulled again for that.
+      if (row.status === 'failed' || this.#later.has(row.digest)) continue
       if (row.status === 'ready') {
         if (await folders.read(row.digest) !== undefined) continue
         log.warn({ digest: row.digest }, 'the files of an image are gone; it is pulled again')
@@ -168,7 +174,7 @@ export class Contents {
   }
 
   async #build (job: Job, signal: AbortSignal): Promise<void> {
-    const { metrics, changed } = this.#deps
+    const { metrics, changed, log } = this.#deps
     const startedAt = performance.now()
     const seconds = (): number => (performance.now() - startedAt) / 1000
     for (let next = job.sources.begin(); next !== undefined;) {
@@ -177,6 +183,10 @@ export class Contents {
         await this.#pull(job.wanted, turn, signal)
         return metrics.pulled(signal.aborted ? 'cancelled' : 'success', seconds())
       } catch (error) {
+        if (this.#isStored(job)) {
+          log.warn({ err: error, digest: job.wanted.digest }, 'the pull of an image has left something behind, which the next start removes')
+          return metrics.pulled('success', seconds())
+        }
         next = await this.#next(job, turn, error, signal)
       } finally {
         turn.complete()
@@ -186,6 +196,11 @@ export class Contents {
     if (signal.aborted) return metrics.pulled('cancelled', seconds())
     metrics.pulled('failed', seconds())
     await changed(job.wanted.digest)
+  }
+
+  /** Whether the content of a job that still runs is here: whatever fails from then on is no failure of its pull. */
+  #isStored (job: Job): boolean {
+    return !job.cancelled && this.#jobs.get(job.wanted.digest) !== job
   }
 
   /** After a turn that brought nothing: that of the next source, or the failure of all. */
@@ -262,7 +277,7 @@ export class Contents {
   }
 
   async #finish (content: StoredContent, folder: string | undefined, signal: AbortSignal): Promise<void> {
-    const { folders, repository, changed } = this.#deps
+    const { folders, repository, changed, log } = this.#deps
     const replaced: readonly string[] | undefined = await this.#locked(content.digest, async () => {
       if (signal.aborted || await repository.content(content.digest) === undefined) return undefined
       if (folder !== undefined) {
@@ -275,7 +290,11 @@ export class Contents {
       return before
     })
     if (replaced === undefined) return
-    await changed(content.digest)
+    const tell = async (): Promise<void> => { await changed(content.digest) }
+    await tell().catch((error: unknown) => {
+      log.warn({ err: error, digest: content.digest }, 'nobody could be told yet that an image is here; it is tried again')
+      void untilDone(tell, this.#closing.signal)
+    })
     await this.collect(replaced)
   }
 

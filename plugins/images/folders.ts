@@ -42,12 +42,14 @@ export interface StoredContent {
 }
 
 export interface Folders {
-  /** Makes the folder, removes work that a crash left, and returns the digests of the contents that are there. */
-  open (): Promise<readonly string[]>
+  /** Makes the folder, removes work that a crash left, and returns the digests of the contents that are there, and the work that cannot be removed now. */
+  open (): Promise<{ readonly digests: readonly string[], readonly remains: readonly string[] }>
   /** A new private folder for one piece of work. */
   temporary (): Promise<string>
   /** Removes a temporary folder and everything in it. */
   clear (folder: string): Promise<void>
+  /** where the content of a digest is, if it is here */
+  folder (digest: string): string
   rootfs (digest: string): string
   /** The content of a digest, if it is complete. */
   read (digest: string): Promise<StoredContent | undefined>
@@ -81,14 +83,16 @@ export function createFolders (root: string, owners: FileOwners): Folders {
     clear,
     temporary,
     read,
+    folder: folderOf,
     rootfs: (digest) => join(folderOf(digest), ROOTFS),
     async open () {
       await mkdir(root, { recursive: true })
       // Unprivileged VMMs open the root file systems below by path; they cannot list the folders.
       await chmod(root, 0o711)
       const names = await readdir(root)
-      for (const name of names.filter((entry) => entry.startsWith(TEMPORARY))) await clear(join(root, name))
-      return names.filter((name) => HEX.test(name)).map((name) => `sha256:${name}`)
+      const remains: string[] = []
+      for (const folder of names.filter((entry) => entry.startsWith(TEMPORARY)).map((name) => join(root, name))) await clear(folder).catch(() => { remains.push(folder) })
+      return { digests: names.filter((name) => HEX.test(name)).map((name) => `sha256:${name}`), remains }
     },
     async publish (folder, content) {
       const file = await open(join(folder, CONFIG), 'wx', 0o644)

@@ -83,7 +83,10 @@ for (const [what, step, done] of [
     await app.request('POST', '/images', { name })
     await become(app, name, 'ready')
     failOnce(t, ImagesRepository.prototype, step, { done })
-    t.ok((await app.request('DELETE', `/images/${name}`)).status >= 500)
+    const { status } = await app.request('DELETE', `/images/${name}`)
+    // Once the name is gone, the rest is the server's.
+    if (step === 'removeTag') t.ok(status >= 500, String(status))
+    else t.equal(status, 204)
     t.equal((await app.request('GET', `/images/${name}`)).status, 404)
     const database = openDatabase(`sqlite:${join(app.dataDir, 'berth.db')}`)
     t.teardown(async () => { await database.destroy() })

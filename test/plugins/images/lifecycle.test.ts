@@ -1,15 +1,18 @@
 // What happens to images over time: many callers, queues, deletions, moved tags, restarts.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readHostId } from '../../../core/data/folder.ts'
 import { openDatabase } from '../../../core/db/open.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
 import { ImagesRepository } from '../../../plugins/images/repository.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startGatedRegistry, type GatedRegistry } from '../../helpers/gated-registry.ts'
 import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 
@@ -149,6 +152,91 @@ t.test('interrupted pulls go on after a restart, and remains are removed', async
   await database.destroy()
 })
 
+/** Makes a file or folder in the folder of images impossible to remove, as one with a fault of the disk is; returns what ends that. */
+async function pin (t: Test, images: string, path: string): Promise<() => Promise<void>> {
+  const { run } = createHostCommands()
+  await run('mount', ['--bind', join(images, path), join(images, path)])
+  const unpin = async (): Promise<void> => {
+    // It moves with the folder that it is in.
+    const points = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((line) => line.split(' ')[4] ?? '')
+    for (const point of points) if (point.startsWith(images) && basename(point) === basename(path)) await run('umount', ['-l', point])
+  }
+  t.teardown(unpin)
+  return unpin
+}
+
+for (const [what, path] of [['files', (hex: string) => join(hex, 'rootfs.erofs')], ['folder', (hex: string) => hex]] as const) {
+  t.test(`whoever gives an image up whose ${what} cannot be removed is done with it, and a server starts; it goes later`, { skip: withoutMounts }, async (t) => {
+    const gate = await startGated(t)
+    let app = await startImagesApp(t)
+    const name = `${gate.host}/stuck:1`
+    const digest = await gate.push('stuck:1', 'x')
+    const next = await gate.push('next:1', 'y')
+    for (const each of [name, `${gate.host}/next:1`]) {
+      await app.request('POST', '/images', { name: each })
+      await app.settled(each)
+    }
+    await app.images.hold(digest, 'instance')
+    const unpin = await pin(t, join(app.dataDir, 'images'), path(digest.slice(7)))
+    t.equal((await app.request('DELETE', `/images/${name}`)).status, 204)
+    await app.images.release(digest, 'instance')
+    const said = ({ lines }: typeof app): unknown => lines.find((line) => line['level'] === 'warn' && line['digest'] === digest)?.['msg']
+    t.match(said(app), /could not be removed; it is tried again/)
+    app = await app.restart()
+    t.match(said(app), /could not be removed; it is tried again/)
+    t.equal((await app.request('DELETE', `/images/${gate.host}/next:1`)).status, 204)
+    await eventually('the other one is gone', async () => !(await readdir(join(app.dataDir, 'images'))).some((entry) => entry.includes(next.slice(7))))
+    t.notOk(app.lines.some((line) => String(line['msg']).includes('pulled again')))
+    await unpin()
+    await eventually('it is gone', async () => (await readdir(join(app.dataDir, 'images'))).length === 0, { explain: async () => (await readdir(join(app.dataDir, 'images'))).join(' ') })
+    await app.stop()
+    const database = openDatabase(`sqlite:${join(app.dataDir, 'berth.db')}`)
+    t.teardown(async () => { await database.destroy() })
+    t.same(await database('images_contents').select('digest', 'status'), [])
+  })
+}
+
+t.test('a pull whose content is here is ready, whatever cannot be put in order after it', { skip: withoutMounts }, async (t) => {
+  const gate = await startGated(t)
+  const app = await startImagesApp(t)
+  const name = `${gate.host}/moving:1`
+  const first = await gate.push('moving:1', 'one')
+  await app.request('POST', '/images', { name })
+  await app.settled(name)
+  const unpin = await pin(t, join(app.dataDir, 'images'), join(first.slice(7), 'rootfs.erofs'))
+  const second = await gate.push('moving:1', 'two')
+  const real = Reflect.get(ImagesRepository.prototype, 'names')
+  t.teardown(() => { ImagesRepository.prototype.names = real })
+  let isAway = true
+  const announced: string[] = []
+  app.deps.events.on('image.changed', ({ status }) => { announced.push(status) })
+  ImagesRepository.prototype.names = async function (digest) {
+    if (!isAway || (await this.content(digest))?.status !== 'ready') return await real.call(this, digest)
+    isAway = false
+    throw new Error('Connection lost')
+  }
+  gate.hold()
+  await app.request('POST', '/images', { name })
+  await gate.held()
+  // The working folder of the pull, too.
+  const [work] = (await readdir(join(app.dataDir, 'images'))).filter((entry) => entry.startsWith('tmp-'))
+  if (work === undefined) throw new Error('no working folder')
+  await mkdir(join(app.dataDir, 'images', work, 'stuck'))
+  const unpinWork = await pin(t, join(app.dataDir, 'images'), join(work, 'stuck'))
+  gate.release()
+  await eventually('it is told of', async () => announced.includes('ready'))
+  await eventually('the pull is over', async () => app.lines.some(({ msg }) => String(msg).includes('left something behind')))
+  t.match(await app.request('GET', `/images/${name}`), { body: { digest: second, status: 'ready', error: null } })
+  t.match(await app.request('GET', `/images/${gate.host}/moving@${second}`), { body: { status: 'ready', error: null } })
+  t.notOk(isAway)
+  t.notOk(announced.includes('failed'), announced.join(' '))
+  await unpin()
+  await eventually('what it replaced is gone', async () => !(await readdir(join(app.dataDir, 'images'))).some((entry) => entry.includes(first.slice(7))))
+  const again = await app.restart()
+  t.match(again.lines.find(({ msg }) => String(msg).includes('cannot be removed; the next start')), { level: 'warn', folders: [join(app.dataDir, 'images', work)] }, 'a server starts with what is left of a pull')
+  await unpinWork()
+})
+
 t.test('a start with another database removes no image: with the right one they are all there, and no registry is asked', async (t) => {
   const gate = await startGated(t)
   const right = await startImagesApp(t)
@@ -160,7 +248,7 @@ t.test('a start with another database removes no image: with the right one they 
   const asked = gate.blobRequests
   const wrong = await startImagesApp(t, { dataDir: right.dataDir, databaseUrl: `sqlite:${join(await temporaryFolder(t), 'empty.db')}` })
   t.equal((await wrong.request('GET', `/images/${name}`)).status, 404)
-  t.match(wrong.lines.find(({ msg }) => String(msg).includes('no images that this server knows')), { level: 'warn', digests: [digest] })
+  t.match(wrong.lines.find(({ msg }) => String(msg).includes('no images that this server knows')), { level: 'warn', folders: [join(right.dataDir, 'images', digest.slice(7))], bytes: Number })
   await wrong.stop()
   const again = await right.restart()
   t.match(await again.request('GET', `/images/${name}`), { body: { status: 'ready', digest } })
