@@ -1,7 +1,7 @@
 // Installs the services, or upgrades them in place: new files first, then a restart. When a step fails, or a signal ends it, everything is undone; when it is killed, the next one does that (journal.ts).
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createUndo } from '../../core/undo.ts'
+import { createUndo, type Undo } from '../../core/undo.ts'
 import { isThere } from '../../core/fs/is-there.ts'
 import { version } from '../../core/version.ts'
 import { isSameTree } from './copy.ts'
@@ -57,8 +57,8 @@ export async function install (options: InstallOptions): Promise<boolean> {
   const { journal, isUnknown } = start
   const steps: Steps = isUnknown ? { isReloaded: true, restarted: [...SERVICES] } : { isReloaded: false, restarted: [] }
   const undo = createUndo()
-  // Added first, so that it runs last: when the old files are back.
-  if (system !== undefined) undo.add(async () => { await goBack(system, steps, root, start) })
+  // Added first, so that they run last: when the old files are back.
+  if (system !== undefined) addWayBack(undo, system, steps, root, start)
   undo.add(async () => { await takeBack(root, system, journal) })
   let isChanged: boolean
   try {
@@ -184,11 +184,13 @@ async function bringUp (system: System, { program, files, inPlace }: Changes, { 
   }
 }
 
-/** Runs after the old files are back. A service that was not restarted still runs the old program. */
-async function goBack (system: System, { isReloaded, restarted }: Steps, root: string, { before, journal }: Start): Promise<void> {
-  if (isReloaded) await system.systemctl('daemon-reload')
-  if (before !== undefined && restarted.includes(SERVER)) await bringDatabaseBack(system, root, journal)
-  if (before !== undefined) for (const service of new Set(restarted)) await system.bringUp('restart', service)
+/** What is to be done once the old files are back; each of it also when another part fails. A service that was not restarted still runs the old program. */
+function addWayBack (undo: Undo, system: System, steps: Steps, root: string, { before, journal }: Start): void {
+  if (before !== undefined) {
+    for (const service of SERVICES.toReversed()) undo.add(async () => { if (steps.restarted.includes(service)) await system.bringUp('restart', service) })
+    undo.add(async () => { if (steps.restarted.includes(SERVER)) await bringDatabaseBack(system, root, journal) })
+  }
+  undo.add(async () => { if (steps.isReloaded) await system.systemctl('daemon-reload') })
 }
 
 /** The old server refuses a database that the new one has migrated. Of several versions that have, one after the other, the first one's copy is what the old server had. */
@@ -197,7 +199,14 @@ async function bringDatabaseBack (system: System, root: string, journal: Journal
   const copy = newestCopy === undefined ? undefined : (await system.copies()).find(number => number > newestCopy)
   if (copy === undefined) return
   await system.systemctl('stop', SERVER)
-  await system.bringDatabaseBack(copy)
+  try {
+    await system.bringDatabaseBack(copy)
+  } catch (error) {
+    throw new Error(`the database could not be brought back: ${error instanceof Error ? error.message : String(error)}
+The previous server refuses it until its copy ${copy} is back: stop ${SERVER} here and the servers of all other hosts that use the database, run
+  ${system.restoreCommand(copy)}
+and start them again`, { cause: error })
+  }
   // Once is enough: if the rest of the undo fails, the old server may change it until the next installation.
   await writeJournal(root, { ...journal, newestCopy: (await system.copies()).at(-1) ?? 0 })
 }

@@ -62,6 +62,11 @@ export class System {
     await this.#restoreDatabase(String(copy))
   }
 
+  /** What `bringDatabaseBack` runs, for a person. */
+  restoreCommand (copy: number): string {
+    return [process.execPath, ...restoreDatabase(String(copy))].join(' ')
+  }
+
   /** Stops units and disables them. */
   async disable (units: readonly string[]): Promise<void> {
     await this.systemctl('disable', ...units.filter(unit => unit !== NETWORK))
@@ -115,9 +120,8 @@ export class System {
     if (await this.hasUser(name)) await this.#run('userdel', [name])
   }
 
-  /** By the program that is being installed: the previous one may not have the command. */
   async #restoreDatabase (...args: readonly string[]): Promise<string> {
-    return await this.#run(process.execPath, [join(import.meta.dirname, '../../core/main.js'), 'restore-database', '--config', `${CONFIG_FOLDER}/berth.yaml`, ...args])
+    return await this.#run(process.execPath, restoreDatabase(...args))
   }
 
   async #log (unit: string): Promise<string> {
@@ -145,3 +149,8 @@ export class System {
 
 /** The services, in the order in which they are started. */
 export const SERVICES = [PROXY, SERVER] as const
+
+/** By the program that is being installed: the previous one may not have the command. */
+function restoreDatabase (...args: readonly string[]): string[] {
+  return [join(import.meta.dirname, '../../core/main.js'), 'restore-database', '--config', `${CONFIG_FOLDER}/berth.yaml`, ...args]
+}

@@ -31,11 +31,13 @@ export interface World {
   readonly copies: { readonly number: number, readonly schema: number }[]
   /** version whose server does not come up */
   broken?: string
+  /** the server of another host uses the database */
+  isShared?: boolean
 }
 
 export interface Checkout {
   readonly folder: string
-  install (root: string, before?: (step: string) => Promise<void>): Promise<boolean>
+  install (root: string, before?: (step: string) => Promise<void>, say?: (line: string) => void): Promise<boolean>
   /** @returns what it said */
   uninstall (root: string, options?: { readonly purge?: boolean, readonly before?: (step: string) => Promise<void> }): Promise<readonly string[]>
 }
@@ -62,10 +64,9 @@ export async function smallCheckout (folder: string, version: Version): Promise<
   const fail = (command: string): never => { throw new HostCommandFailed({ command, reason: 'exit', exitCode: 3, signal: undefined, stderr: '' }, 'exited with 3') }
   // The system that this runs on may not be systemd's.
   class ScriptedSystem extends System { override async check (): Promise<void> {} }
-  const say = (): void => {}
   return {
     folder,
-    install: async (root, before) => await install({ root, node: '/usr/bin/node', system: new ScriptedSystem(scriptedCommands(root, fail, before)), say }),
+    install: async (root, before, say = () => {}) => await install({ root, node: '/usr/bin/node', system: new ScriptedSystem(scriptedCommands(root, fail, before)), say }),
     uninstall: async (root, { purge = false, before } = {}) => {
       const said: string[] = []
       await uninstall({ root, purge, system: new ScriptedSystem(scriptedCommands(root, fail, before)), say: (line) => { said.push(line) } })
@@ -139,6 +140,7 @@ function start (root: string, unit: string): void {
 function restoreDatabase (root: string, args: readonly string[]): string {
   const wanted = Number(args.at(-1))
   if (Number.isNaN(wanted)) return worldOf(root).copies.map(({ number }) => `${number}  a day\n`).join('')
+  if (worldOf(root).isShared === true) throw new Error('the server of host other uses the database: stop that server first')
   changeWorld(root, (world) => {
     const copy = world.copies.find(({ number }) => number === wanted)
     if (copy === undefined || world.database === undefined || 'berth.service' in world.running) throw new Error(`copy ${wanted} cannot be brought back`)
