@@ -151,10 +151,8 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
       undo.add(() => running.end())
       await running.shown()
     }
-    const most = config.database.keepCopies
-    if (most === 0) return
     const sources = [CORE_MIGRATIONS, ...plugins.flatMap(({ manifest: { id, migrations: folder } }) => folder === undefined ? [] : [{ id, folder }])]
-    upgrade = await beginUpgrade(opened, sources, { dataDir, url, commands, disk, most })
+    upgrade = await beginUpgrade(opened, sources, { dataDir, url, commands, disk, most: config.database.keepCopies }, log)
     undo.add(async () => { await upgrade?.end() })
     if (upgrade?.copy !== undefined) log.info({ copy: upgrade.copy.number, bytes: upgrade.copy.bytes, reason: upgrade.copy.reason }, 'the database was copied before it is changed')
   })

@@ -1,5 +1,6 @@
 // Keeps a copy of a database in use before the first migration changes it: the previous version of the server refuses a database that a newer one has changed.
 import type { Knex } from 'knex'
+import type { Logger } from '../../contracts/services.ts'
 import { pendingMigrations, type MigrationSource } from '../../db/migrate.ts'
 import { NamedLock } from '../../db/named-lock.ts'
 import { dialectOf } from '../../db/open.ts'
@@ -26,24 +27,28 @@ export interface Upgrade {
   end (): Promise<void>
 }
 
+/** After each such wait the log tells of it. */
 const TURN_WAIT_SECONDS = 60
 
-/** Keeps a copy of a database that is about to be upgraded. Of several hosts that share it one does so at a time: another one's copy would hold a half-upgraded database. `undefined`: there is nothing to upgrade. */
-export async function beginUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<Upgrade | undefined> {
+/** Keeps a copy of a database that is about to be upgraded. Of several hosts that share it one does so at a time: another one's copy would hold a half-upgraded database. `undefined`: there is nothing to upgrade. @param keeping `most` may be 0: then there is no copy */
+export async function beginUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping, log: Logger, { waitSeconds = TURN_WAIT_SECONDS } = {}): Promise<Upgrade | undefined> {
   if ((await upgradeOf(database, sources)).length === 0) return undefined
-  const end = dialectOf(database) === 'sqlite' ? async () => {} : await takeTurn(keeping.url)
+  const end = dialectOf(database) === 'sqlite' ? async () => {} : await takeTurn(keeping.url, log, waitSeconds)
   try {
-    return { copy: await copyBeforeUpgrade(database, sources, keeping), end }
+    return { copy: keeping.most === 0 ? undefined : await copyBeforeUpgrade(database, sources, keeping), end }
   } catch (error) {
     await end()
     throw error
   }
 }
 
-async function takeTurn (url: string): Promise<() => Promise<void>> {
-  const lock = await NamedLock.take(url, 'upgrade', TURN_WAIT_SECONDS)
-  if (lock === undefined) throw new Error(`the server of another host is upgrading the database for more than ${TURN_WAIT_SECONDS} s`)
-  return async () => { await lock.release() }
+/** Waits for as long as it takes: the turn of a server that is killed, or whose host is gone, ends with its connection. */
+async function takeTurn (url: string, log: Logger, waitSeconds: number): Promise<() => Promise<void>> {
+  for (;;) {
+    const lock = await NamedLock.take(url, 'upgrade', waitSeconds)
+    if (lock !== undefined) return async () => { await lock.release() }
+    log.info({ seconds: waitSeconds }, 'the server of another host is upgrading the database: this one still waits for that')
+  }
 }
 
 /** Keeps a copy before an upgrade begins. An upgrade that continues after a failure has its copy already: another one would hold a half-upgraded database. */

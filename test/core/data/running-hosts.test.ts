@@ -2,8 +2,13 @@
 import { existsSync } from 'node:fs'
 import pino from 'pino'
 import t from 'tap'
+import { beginUpgrade, type Upgrade } from '../../../core/data/copies/before-upgrade.ts'
+import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
 import { RunningHost, withoutOtherHosts } from '../../../core/data/running-hosts.ts'
+import { migratePlugin } from '../../../core/db/migrate.ts'
 import { openDatabase } from '../../../core/db/open.ts'
+import { createDiskSpace } from '../../../core/fs/disk-space.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { PROGRAM } from '../../helpers/mariadb-server.ts'
@@ -47,6 +52,32 @@ t.test('a server is seen until it ends, also after its connection was lost', { s
   await eventually('it is seen again', async () => await isRefused())
   await running.end()
   t.equal(await isRefused(), false)
+})
+
+t.test('a server whose database another one upgrades waits for that, however long it takes, with copies and without', { skip }, async (t) => {
+  const url = await createMariadbDatabase()
+  const database = openDatabase(url)
+  t.teardown(async () => { await database.destroy() })
+  await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
+  await database('core_migrations').orderBy('name', 'desc').limit(1).delete()
+  const dataDir = t.testdir()
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => { lines.push(JSON.parse(line)) } })
+  const begin = async (most: number): Promise<Upgrade | undefined> =>
+    await beginUpgrade(database, [CORE_MIGRATIONS], { dataDir, url, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: 0, inodes: 0 }), most }, log, { waitSeconds: 1 })
+  for (const most of [0, 1]) {
+    lines.length = 0
+    const first = await begin(most)
+    let isBegun = false
+    const second = begin(most).finally(() => { isBegun = true })
+    await eventually('it has waited twice', async () => lines.length >= 2 || isBegun)
+    t.equal(isBegun, false)
+    t.match(lines, [{ level: 30, msg: /server of another host is upgrading the database/ }, { level: 30 }])
+    await first?.end()
+    const begun = await second
+    t.equal(begun?.copy, undefined, 'that of the first one counts')
+    await begun?.end()
+  }
 })
 
 t.test('nobody else uses an SQLite database', async (t) => {
