@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { Type } from 'typebox'
 import { buildApp } from '../../core/app.ts'
+import { listCopies } from '../../core/data/copies/kept.ts'
 import { definePlugin, SkipPlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { ADMIN_KEY, authorization, bareApp, noBuiltIns, temporaryFolder } from './bare-app.ts'
 
@@ -176,6 +177,39 @@ t.test('of a plugin without whose tables the server is to go on, only that plugi
   await app.start({ listen: false })
   t.match(app.plugins.list(), [{ id: 'broken', state: 'failed', reason: /brought up to date/ }, { id: 'other', state: 'started' }, { id: 'user', state: 'blocked' }])
   t.match(lines.find(({ plugin: id, err }) => id === 'broken' && err !== undefined), { msg: 'plugin failed; going on without it' })
+})
+
+t.test('while a plugin is left out for its tables, the database is copied before each later upgrade, and not again before what that copy is of', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  const migrate = async (id: string, name: string, up: string): Promise<URL> => {
+    const place = join(folder, id)
+    await mkdir(place, { recursive: true })
+    await writeFile(join(place, `${name}.js`), `export const up = async db => { ${up} }\nexport const down = async () => undefined\n`)
+    return pathToFileURL(`${place}/`)
+  }
+  const notes = plugin('notes', { migrations: await migrate('notes', '0001-notes', '') })
+  const broken = plugin('broken', { migrations: await migrate('broken', '0001-broken', 'throw new Error("cannot be done")') })
+  const server = { dataDir: join(folder, 'data'), listen: '127.0.0.1:0' }
+  const copiesAfterStart = async (plugins: readonly Plugin[], keepCopies = 3): Promise<unknown> => {
+    const { app } = await bareApp(t, { server, database: { keepCopies }, plugins: plugins.includes(broken) ? { broken: { onFailure: 'continue' } } : {} }, { plugins })
+    await app.start({ listen: false })
+    t.ok(app.plugins.isStarted('notes'))
+    await app.stop()
+    return (await listCopies(server.dataDir)).map(({ number, reason, open }) => ({ number, reason, open }))
+  }
+  t.same(await copiesAfterStart([notes]), [])
+  const first = { number: 1, reason: 'before broken/0001-broken', open: true }
+  t.same(await copiesAfterStart([notes, broken]), [first])
+  t.same(await copiesAfterStart([notes, broken]), [first])
+  await migrate('notes', '0002-more', '')
+  const both = [first, { number: 2, reason: 'before broken/0001-broken, notes/0002-more', open: true }]
+  t.same(await copiesAfterStart([notes, broken]), both)
+  t.same(await copiesAfterStart([notes, broken]), both)
+  await migrate('notes', '0003-yet-more', '')
+  const last = { number: 3, reason: 'before broken/0001-broken, notes/0003-yet-more', open: true }
+  t.same(await copiesAfterStart([notes, broken], 1), [first, last], 'the one from before the upgrade that is not finished stays besides')
+  t.same(await copiesAfterStart([notes]), [{ ...first, open: false }, { ...last, open: false }])
 })
 
 t.test('a stop ends a start whose routes never come to their end', async (t) => {

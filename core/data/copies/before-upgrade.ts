@@ -51,10 +51,17 @@ async function takeTurn (url: string, log: Logger, waitSeconds: number): Promise
   }
 }
 
-/** Keeps a copy before an upgrade begins. An upgrade that continues after a failure has its copy already: another one would hold a half-upgraded database. */
+/** Keeps a copy before an upgrade begins. One that continues after a failure has its copy already: another one would hold a half-upgraded database. A later upgrade, while a plugin is left out for its tables, gets its own. */
 async function copyBeforeUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<KeptCopy | undefined> {
   const pending = await upgradeOf(database, sources)
   if (pending.length === 0) return undefined
-  if ((await listCopies(keeping.dataDir)).some(({ open }) => open)) return undefined
-  return await keepCopy(database, keeping, { reason: `before ${pending.join(', ')}`, open: true, without: 'Without copies an upgrade goes on with database.keepCopies: 0' })
+  const unfinished = (await listCopies(keeping.dataDir)).filter(({ open }) => open)
+  if (unfinished.some((copy) => isOf(copy, pending))) return undefined
+  // The oldest is what was there before all that is unfinished.
+  return await keepCopy(database, keeping, { reason: `before ${pending.join(', ')}`, open: true, pending, spared: unfinished[0]?.number, without: 'Without copies an upgrade goes on with database.keepCopies: 0' })
+}
+
+/** Whether a copy was made before all of these migrations. */
+function isOf (copy: KeptCopy, pending: readonly string[]): boolean {
+  return copy.pending === undefined || pending.every((name) => copy.pending?.includes(name))
 }

@@ -24,8 +24,8 @@ export interface Keeping {
   readonly most: number
 }
 
-/** @param spared a copy that stays, too @param without says how to go on without this copy @throws CopyFailed that says why */
-export async function keepCopy (database: Knex, { dataDir, url, commands, disk, most }: Keeping, { reason, open, spared, without }: { reason: string, open: boolean, spared?: number, without?: string }): Promise<KeptCopy> {
+/** @param pending the migrations that are about to change the database @param spared a copy that stays, too @param without says how to go on without this copy @throws CopyFailed that says why */
+export async function keepCopy (database: Knex, { dataDir, url, commands, disk, most }: Keeping, { reason, open, pending, spared, without }: { reason: string, open: boolean, pending?: string[], spared?: number | undefined, without?: string }): Promise<KeptCopy> {
   const folder = await prepareCopies(dataDir)
   const before = await listCopies(dataDir)
   const number = (before.at(-1)?.number ?? 0) + 1
@@ -38,7 +38,7 @@ export async function keepCopy (database: Knex, { dataDir, url, commands, disk, 
   } catch (error) {
     throw new CopyFailed(`the database could not be copied (${reason}), so it was left as it is: ${error instanceof Error ? error.message : String(error)}${without === undefined ? '' : `\n${without}`}`, { cause: error })
   }
-  const copy: KeptCopy = { number, file, madeAt: new Date().toISOString(), madeBy: version, reason, bytes: (await stat(path)).size, sha256: await checksum(path), open }
+  const copy: KeptCopy = { number, file, madeAt: new Date().toISOString(), madeBy: version, reason, bytes: (await stat(path)).size, sha256: await checksum(path), open, ...pending === undefined ? {} : { pending } }
   await writeNote(dataDir, copy)
   const others = before.filter((other) => other.number !== spared)
   for (const old of others.slice(0, Math.max(0, others.length + 1 - most))) await removeCopy(dataDir, old)

@@ -21,7 +21,9 @@ const NoteSchema = Type.Object({
   bytes: Type.Integer({ minimum: 0 }),
   sha256: Type.String(),
   /** The change is not finished: the content of the database may be neither the old nor the new one. */
-  open: Type.Boolean()
+  open: Type.Boolean(),
+  /** the migrations that it was made before; absent in notes of servers from before this was noted, and where it was made for something else */
+  pending: Type.Optional(Type.Array(Type.String()))
 })
 
 export type KeptCopy = Static<typeof NoteSchema>
