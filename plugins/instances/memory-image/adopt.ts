@@ -1,5 +1,6 @@
 // At the start of the server: makes what standbys, restores and forks have left agree with what is stored, at whatever step a crash has cut them off.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
@@ -13,7 +14,7 @@ import { withPhase } from '../phases/phase.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { dropWhenAwake } from '../operations/awake.ts'
 import { endFormerVm } from '../operations/end-former-vm.ts'
-import { hasLivedOn, putBack } from './keep.ts'
+import { hasLivedOn, proveImage, putBack } from './keep.ts'
 import { lostMemory, restoredPatch } from '../operations/restore.ts'
 import { storeStandby } from '../operations/standby.ts'
 import { settleImage } from './sync.ts'
@@ -90,8 +91,10 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
 export async function goOn (context: Context, instance: LiveInstance, vm: Vm, session: GuestSession): Promise<void> {
   const paths = pathsIn(context, instance.id)
   const isCutOff = await hasUnfinishedImage(paths)
-  if (isCutOff || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
+  const taken = await takenImage(context, instance)
+  if (isCutOff || taken !== undefined) await vm.imaging?.resume()
   // The file may be as large as the guest's memory, and the next standby may be far away.
   if (isCutOff && vm.imaging !== undefined && vm.imaging.memoryFile === undefined) await dropCaptured(paths)
-  dropWhenAwake(context, instance, session)
+  const isUnproven = taken !== undefined && !session.proven && await isThere(paths.kept.whole)
+  dropWhenAwake(context, instance, session, isUnproven ? proveImage(context, session, taken) : undefined)
 }

@@ -18,7 +18,7 @@ import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
 import { settleRestored } from '../memory-image/restored.ts'
 import { adoptStandby, finishStandby, goOn, takenImage, withTaker } from '../memory-image/adopt.ts'
-import { hasLivedOn } from '../memory-image/keep.ts'
+import { hasLivedOn, PROVEN_AFTER_MS } from '../memory-image/keep.ts'
 import { doLater } from '../parts/later.ts'
 import { attach } from './attach.ts'
 import { endOrphansOf, removeRemains } from './delete.ts'
@@ -140,7 +140,9 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
   const taken = await takenImage(context, instance)
   const origin = record.runningAt !== null ? 'running' : taken === undefined ? 'launched' : 'restored'
-  const proven = await hasLivedOn(pathsIn(context, record.id), record.startedAt)
+  // One that is paused may not have run yet.
+  const hasRun = vm.state.status === 'running' && record.startedAt !== null && Date.now() - record.startedAt > PROVEN_AFTER_MS
+  const proven = hasRun || await hasLivedOn(pathsIn(context, record.id), record.startedAt)
   const session = converse(context, record, { image, vm, origin, newMachine: taken?.newMachine })
   session.proven = proven
   attach(context, instance, session)

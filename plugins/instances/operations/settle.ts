@@ -14,7 +14,7 @@ import type { ExitFacts, RecordPatch } from '../model/record.ts'
 import { cleanLine, readReport, type ExitReport } from '../guest/report.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
-import { putBack } from '../memory-image/keep.ts'
+import { hasLivedOn, putBack } from '../memory-image/keep.ts'
 import { storeLater } from './store-later.ts'
 
 /** Never rejects: what cannot be stored is stored later; what cannot be read is logged, and the next start of the server finds it again. */
@@ -42,8 +42,8 @@ export async function settle (context: Context, instance: LiveInstance, session:
 /** A VM that ends by itself right after its restore, while its program has not ended, counts as not restored: the kept copy of the image takes its place again. */
 async function putBackUnproven (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<boolean> {
   if (session.stopping || (await readReport(paths.report)).report !== undefined) return false
-  // What was kept may still be there: it goes with the lock held, and not while a server ends.
-  if (session.proven) {
+  // What was kept may still be there, also of a VM that lived on unwatched, as its files tell: it goes with the lock held, and not while a server ends.
+  if (session.proven || await hasLivedOn(paths, instance.record.startedAt)) {
     await dropKept(paths)
     return false
   }

@@ -253,6 +253,37 @@ t.test('a VM that has lived on without a server, and ended before the next one, 
   }
 })
 
+const ends: ReadonlyArray<readonly [string, { readonly paused?: boolean, readonly waits?: boolean, readonly writes?: boolean, readonly state: 'Stopped' | 'Standby' }]> = [
+  ['that ran all the while without writing is Stopped', { state: 'Stopped' }],
+  ['that did not run until then, and has written since, is Stopped with the disk that it has written', { paused: true, writes: true, state: 'Stopped' }],
+  ['that did not run until then, and has lived for longer than a second since without writing, is Stopped', { paused: true, waits: true, state: 'Stopped' }],
+  ['that did not run until then, and ends at once, is in standby as before', { paused: true, state: 'Standby' }]
+]
+
+for (const [what, { paused = false, waits = false, writes = false, state }] of ends) {
+  t.test(`a VM with a mute guest, taken over seconds after its restore, ${what}`, async (t) => {
+    const app = await resting(t)
+    const { host, folder, dataDir } = app
+    host.onStep = async (step) => { if (step === 'wake') await new Promise<never>(() => {}) }
+    t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Initializing' } })
+    await app.app.stop()
+    t.ok((await readdir(folder)).includes('restore.kept'))
+    const before = Date.now() / 1000 - 3600
+    for (const name of ['overlay.ext4', 'output.log', 'vmm.log']) await utimes(join(folder, name), before, before)
+    if (paused) host.vm.set({ status: 'paused' })
+    const next = await startApp(t, { host, dataDir })
+    t.match((await next.waitFor('web', 'Initializing')).body, { state: 'Initializing' })
+    if (waits) await sleep(1500)
+    if (writes) await appendFile(join(folder, 'overlay.ext4'), ', written since')
+    host.vm.set({ status: 'gone' })
+    await until(async () => ['Standby', 'Stopped'].includes(String((await next.call('GET', '/instances/web')).body['state'])))
+    t.match((await next.call('GET', '/instances/web')).body, { state, has_snapshot: state === 'Standby', state_error: null })
+    if (writes) t.equal(await endOfDisk(folder), SINCE)
+    else t.match(await endOfDisk(folder), /first$/)
+    t.notOk((await readdir(folder)).includes('restore.kept'))
+  })
+}
+
 t.test('what was kept is not put back after the host went down, since it may not be on the disk, but for what a backup has brought', async (t) => {
   const another = async (folder: string): Promise<void> => {
     await appendFile(join(folder, 'overlay.ext4'), ', written since')
