@@ -33,8 +33,8 @@ export class LiveInstance {
   #deleted = false
   #health: Health | undefined
   #writes: Promise<void> = Promise.resolve()
-  /** whether it is about to lose its VM, by a standby, a stop or a delete: a caller who is told that it runs would be cut off. Set with the lock held */
-  isLeaving = false
+  /** how much work that takes its VM is under way, one part of the other; changed with the lock held */
+  leavings = 0
   /** the settling of the VM's end that is under way */
   settling: Promise<void> | undefined
   readonly #listeners = new Set<InstanceListener>()
@@ -63,6 +63,8 @@ export class LiveInstance {
   get state (): InstanceState { return this.#derived.state }
   get health (): Health | undefined { return this.#health }
   get deleted (): boolean { return this.#deleted }
+  /** whether it is about to lose its VM, by a standby, a stop, a delete or an end for its health: a caller who is told that it runs would be cut off */
+  get isLeaving (): boolean { return this.leavings > 0 }
   /** false: memory has what the row has not */
   get isStored (): boolean { return this.#record === this.#stored }
 

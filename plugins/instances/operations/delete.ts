@@ -10,6 +10,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { releaseParts } from '../parts/all.ts'
 import { doLater } from '../parts/later.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
+import { leaving } from './leaving.ts'
 import { endVm } from './stop.ts'
 
 /** Works in every state. What fails is told, and tried again for as long as it takes: whoever asked may never come back. The instance's lock is held. */
@@ -28,6 +29,10 @@ function removeLater (context: Context, instance: LiveInstance): void {
 }
 
 async function removeNow (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
+  await leaving(instance, async () => { await removeWhole(context, instance, graceMs) })
+}
+
+async function removeWhole (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
   await Promise.all([context.compressions.cancel(instance.id), context.kept.end(instance.id, 'changed')])
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)

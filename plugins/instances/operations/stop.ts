@@ -10,10 +10,12 @@ export async function stop (context: Context, instance: LiveInstance): Promise<v
   const { life, spec } = instance.record
   const isWaiting = instance.state === 'Stopped' && life.restart?.next !== undefined
   if (!isWaiting) requireState('stop', instance.name, instance.derived)
-  if (spec.restartPolicy !== undefined) await instance.save((record) => ({ life: { ...record.life, restart: stoppedState(record.life.restart) } }))
-  if (isWaiting) return
-  if (instance.session !== undefined) instance.session.stoppedByHand = true
-  await endVm(instance, context.settings.stopGraceMs)
+  await leaving(instance, async () => {
+    if (spec.restartPolicy !== undefined) await instance.save((record) => ({ life: { ...record.life, restart: stoppedState(record.life.restart) } }))
+    if (isWaiting) return
+    if (instance.session !== undefined) instance.session.stoppedByHand = true
+    await endVm(instance, context.settings.stopGraceMs)
+  })
 }
 
 /** Ends the VM in every state. With `graceMs` 0 its program gets no signal first. */

@@ -5,6 +5,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, momentIn, msUntil } from '../life/moment.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { start } from '../operations/start.ts'
+import { leaving } from '../operations/leaving.ts'
 import { endVm } from '../operations/stop.ts'
 import { doLater } from '../parts/later.ts'
 import { pathsIn } from '../context.ts'
@@ -48,18 +49,22 @@ async function decide (context: Context, instance: LiveInstance): Promise<void> 
 }
 
 async function finishEnd (context: Context, instance: LiveInstance): Promise<void> {
-  await instance.session?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
-  if (context.closing.signal.aborted) return
-  await logOperation(pathsIn(context, instance.id).operations, 'restart: ends the VM, as was begun before', context.log)
-  await endVm(instance, context.settings.stopGraceMs)
+  await leaving(instance, async () => {
+    await instance.session?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+    if (context.closing.signal.aborted) return
+    await logOperation(pathsIn(context, instance.id).operations, 'restart: ends the VM, as was begun before', context.log)
+    await endVm(instance, context.settings.stopGraceMs)
+  })
 }
 
 /** Ends the VM of an instance whose health check has failed; its policy starts it again. The lock of the instance is held. */
 export async function endUnhealthy (context: Context, instance: LiveInstance): Promise<void> {
   if (!isSupervised(instance)) return
-  await save(instance, { failed: true, lastReason: 'health_check_failed' })
-  await logOperation(pathsIn(context, instance.id).operations, 'health check: failed, the VM is ended', context.log)
-  await endVm(instance, context.settings.stopGraceMs)
+  await leaving(instance, async () => {
+    await save(instance, { failed: true, lastReason: 'health_check_failed' })
+    await logOperation(pathsIn(context, instance.id).operations, 'health check: failed, the VM is ended', context.log)
+    await endVm(instance, context.settings.stopGraceMs)
+  })
 }
 
 /** Decides what to do with an instance that is Stopped. Needs the lock. */

@@ -1,9 +1,12 @@
 // The waking of instances for those who are called, on a scripted host: one restore for all who wait, what forbids it, and what a crash leaves.
 import { PassThrough } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { definePlugin } from '../../../../core/plugins/manifest.ts'
 import { Type } from 'typebox'
 import type { InstanceWaking, Woken } from '../../../../plugins/instances/contract.ts'
+import { LiveInstance } from '../../../../plugins/instances/model/live-instance.ts'
+import { failOnce } from '../../../helpers/fail-once.ts'
 import { startApp, type StartOptions, type TestApp } from '../app.ts'
 import { crashAt } from '../crash.ts'
 import { holdStep } from '../hold-step.ts'
@@ -197,6 +200,91 @@ t.test('a caller during a standby gets the instance as it is after it', async (t
   await waiting
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
   t.ok(host.vm.restoredFrom, 'it was restored')
+})
+
+/** Holds the next change of an instance before it is stored. */
+function holdSave (t: Test): { readonly reached: Promise<void>, readonly go: () => void } {
+  const { save } = LiveInstance.prototype
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  t.teardown(() => {
+    LiveInstance.prototype.save = save
+    go()
+  })
+  const reached = new Promise<void>((resolve) => {
+    LiveInstance.prototype.save = async function (this: LiveInstance, ...args: Parameters<typeof save>) {
+      LiveInstance.prototype.save = save
+      resolve()
+      await held
+      await Reflect.apply(save, this, args)
+    }
+  })
+  return { reached, go }
+}
+
+t.test('a caller is not sent to a VM from the first step of its stop, delete or end for its health on, and gets the instance as it is after it', async (t) => {
+  for (const what of ['stop', 'delete', 'health'] as const) {
+    const host = new ScriptedHost()
+    let isHealthy = true
+    host.onExec = (session) => { session.end({ exitCode: isHealthy ? 0 : 1, signal: 0 }) }
+    const { make, wake, waitFor, call } = await start(t, { host })
+    const id = await make('web', { wake: 'always', restart_policy: { policy: 'always', backoff: '1s' }, ...what === 'health' ? { health_check: { type: 'exec', exec: { command: ['true'] }, interval: '1s', start_period: '0s', failure_threshold: 1 } } : {} })
+    await waitFor('web', 'Running')
+    const { vm } = host
+    const { reached, go } = holdSave(t)
+    isHealthy = false
+    const work = what === 'health' ? undefined : what === 'stop' ? call('POST', '/instances/web/stop') : call('DELETE', '/instances/web')
+    await reached
+    t.match((await call('GET', '/instances/web')).body, { state: 'Running' }, what)
+    let isAnswered = false
+    const waiting = wake(id).finally(() => { isAnswered = true })
+    waiting.catch(() => {})
+    await sleep(50)
+    t.notOk(isAnswered, `${what}: a caller waits for its end`)
+    isHealthy = true
+    go()
+    if (what === 'delete') await t.rejects(waiting, { code: 'not_found' })
+    else {
+      await waiting
+      t.not(host.vm, vm, `${what}: it was started again for the caller`)
+    }
+    t.equal(vm.state.status, 'gone', what)
+    t.match((await work)?.status, what === 'health' ? undefined : what === 'stop' ? 200 : 204)
+  }
+})
+
+t.test('a caller of an instance whose stop the server before had begun, and whose guest does not answer yet, gets it as it is after that', async (t) => {
+  const before = await start(t)
+  const { host } = before
+  const id = await before.make('web', { wake: 'always', restart_policy: { policy: 'always' } })
+  await before.waitFor('web', 'Running')
+  const { vm } = host
+  const after = await crashAt<WakingApp>(t, before, 'shutdown', async () => await before.call('POST', '/instances/web/stop'), async (t, options) => {
+    // A guest that has not greeted.
+    Object.assign(vm, { phase: 'waiting', workload: undefined })
+    host.behaviour = 'boot-only'
+    return await start(t, options)
+  })
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Running' })
+  const waiting = after.wake(id)
+  t.equal(await Promise.race([waiting.then(() => 'answered'), sleep(100, 'waits')]), 'waits')
+  host.behaviour = 'run'
+  vm.bus.emit('unlink')
+  await waiting
+  t.not(host.vm, vm)
+  t.equal(vm.state.status, 'gone')
+})
+
+t.test('a caller of an instance whose stop or delete could not be stored gets it as it is, which is running', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host })
+  const id = await make('web', { restart_policy: { policy: 'always' } })
+  await waitFor('web', 'Running')
+  for (const [verb, url] of [['POST', '/instances/web/stop'], ['DELETE', '/instances/web']] as const) {
+    failOnce(t, LiveInstance.prototype, 'save', { done: false })
+    t.equal((await call(verb, url)).status, 503)
+    await wake(id, AbortSignal.timeout(1000))
+  }
 })
 
 t.test('a caller of an instance that runs is answered at once, whatever else is done to it, and while its VM is paused for that as soon as it goes on', async (t) => {
