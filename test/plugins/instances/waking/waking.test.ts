@@ -9,7 +9,7 @@ import { LiveInstance } from '../../../../plugins/instances/model/live-instance.
 import { failOnce } from '../../../helpers/fail-once.ts'
 import { startApp, type StartOptions, type TestApp } from '../app.ts'
 import { crashAt } from '../crash.ts'
-import { holdStep } from '../hold-step.ts'
+import { holdSave, holdStep } from '../hold-step.ts'
 import { ScriptedHost } from '../scripted.ts'
 
 interface WakingApp extends TestApp {
@@ -201,26 +201,6 @@ t.test('a caller during a standby gets the instance as it is after it', async (t
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
   t.ok(host.vm.restoredFrom, 'it was restored')
 })
-
-/** Holds the next change of an instance before it is stored. */
-function holdSave (t: Test): { readonly reached: Promise<void>, readonly go: () => void } {
-  const { save } = LiveInstance.prototype
-  let go = (): void => {}
-  const held = new Promise<void>((resolve) => { go = resolve })
-  t.teardown(() => {
-    LiveInstance.prototype.save = save
-    go()
-  })
-  const reached = new Promise<void>((resolve) => {
-    LiveInstance.prototype.save = async function (this: LiveInstance, ...args: Parameters<typeof save>) {
-      LiveInstance.prototype.save = save
-      resolve()
-      await held
-      await Reflect.apply(save, this, args)
-    }
-  })
-  return { reached, go }
-}
 
 t.test('a caller is not sent to a VM from the first step of its stop, delete or end for its health on, and gets the instance as it is after it', async (t) => {
   for (const what of ['stop', 'delete', 'health'] as const) {
