@@ -6,9 +6,9 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { outputArgs, outputEnded, OUTPUT_PROGRAM, rotateOutput } from '../../../../core/library/vmm/output.ts'
-import { runFolder } from '../../../../core/library/vmm/run-folder.ts'
+import { runFolder, type RunFolder } from '../../../../core/library/vmm/run-folder.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
 await t.test('lines reach their files, each piece is acknowledged, a moved file takes what follows, and all ends with the VMM', async (t) => {
@@ -46,14 +46,7 @@ await t.test('lines reach their files, each piece is acknowledged, a moved file 
 })
 
 await t.test('idle strangers at a port of the guest keep nobody out: the newest connections are served, and those of another file go on', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const folder = runFolder(directory, 'run', 'none')
-  await folder.make(undefined)
-  for (const name of ['console', 'output', 'report']) {
-    await writeFile(join(directory, name), '')
-    await symlink(join(directory, name), join(folder.path, name))
-  }
+  const { directory, folder } = await withFiles(t)
   const child = spawn(OUTPUT_PROGRAM, [...outputArgs('v'), 'sh', '-c', 'echo the VMM; exec sleep 600'], { cwd: folder.path, stdio: 'ignore' })
   const exited = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
@@ -76,14 +69,7 @@ await t.test('idle strangers at a port of the guest keep nobody out: the newest 
 })
 
 await t.test('a process that writes the files and cannot run for a while is waited for, and what it had not written is there then', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const folder = runFolder(directory, 'run', 'none')
-  await folder.make(undefined)
-  for (const name of ['console', 'output', 'report']) {
-    await writeFile(join(directory, name), '')
-    await symlink(join(directory, name), join(folder.path, name))
-  }
+  const { directory, folder } = await withFiles(t)
   const child = spawn(OUTPUT_PROGRAM, [...outputArgs('v'), 'sh', '-c', 'read -r word; echo "$word"'], { cwd: folder.path, stdio: ['pipe', 'ignore', 'ignore'] })
   const exited = once(child, 'exit')
   const keeper = Number(await eventually('what stays behind', async () => /^\d+$/.exec((await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).trim())?.[0]))
@@ -128,6 +114,19 @@ await t.test('where the VMM is started by root, what stays behind is the VM\'s u
   await exited
   await outputEnded(folder)
 })
+
+/** A run folder with links to files, which are empty. */
+async function withFiles (t: Test): Promise<{ readonly directory: string, readonly folder: RunFolder }> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-output-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const folder = runFolder(directory, 'run', 'none')
+  await folder.make(undefined)
+  for (const name of ['console', 'output', 'report']) {
+    await writeFile(join(directory, name), '')
+    await symlink(join(directory, name), join(folder.path, name))
+  }
+  return { directory, folder }
+}
 
 /** Connects, again when as many as can wait do so already. */
 async function call (path: string): Promise<Socket> {
