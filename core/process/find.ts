@@ -17,6 +17,16 @@ export async function processesIn (folder: string): Promise<number[]> {
   return pids.filter((_pid, index) => works[index])
 }
 
+/** Processes whose working folder is below `folder`, which is named without links, and the path from there to it. */
+export async function processesBelow (folder: string): Promise<readonly { readonly pid: number, readonly inside: string }[]> {
+  const found: { pid: number, inside: string }[] = []
+  for (const pid of await processIds()) {
+    const inside = relative(folder, await folderOf(pid) ?? '/')
+    if (inside !== '' && !inside.startsWith('..')) found.push({ pid, inside })
+  }
+  return found
+}
+
 /** The program and its arguments; empty for a kernel process, and for one without facts. A process can change them. */
 export async function argumentsOf (pid: number): Promise<readonly string[]> {
   const text = await unlessGone(readFile(`/proc/${pid}/cmdline`, 'utf8')) ?? ''

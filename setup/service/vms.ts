@@ -2,7 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThere } from '../../core/fs/is-there.ts'
-import { folderOf, hasTerminal, processIds } from '../../core/process/find.ts'
+import { hasTerminal, processesBelow } from '../../core/process/find.ts'
 import { SERVER_DATA } from './places.ts'
 
 /** in a data folder, which may be one in the installation's */
@@ -14,10 +14,9 @@ export interface Named { readonly pid: number, readonly name: string }
 export async function vmsOf (root: string): Promise<Named[]> {
   if (!await isThere(join(root, SERVER_DATA))) return []
   const data = await realpath(join(root, SERVER_DATA))
-  const found = await Promise.all((await processIds()).map(async (pid): Promise<Named[]> => {
-    const folder = await folderOf(pid)
+  const found = await Promise.all((await processesBelow(data)).map(async ({ pid, inside }): Promise<Named[]> => {
     // An operator's shell in there has a terminal.
-    if (folder?.startsWith(`${data}/`) !== true || !folder.slice(data.length).includes(INSTANCES) || await hasTerminal(pid)) return []
+    if (!`/${inside}`.includes(INSTANCES) || await hasTerminal(pid)) return []
     return [{ pid, name: await readFile(`/proc/${pid}/comm`, 'utf8').then((text) => text.trim(), () => 'ended') }]
   }))
   return found.flat()
