@@ -21,6 +21,8 @@ export interface WebhooksApp extends ThingsApp {
   make (body: unknown, key?: string): Promise<Webhook>
   /** The webhook once it is so. */
   until (id: string, status: string): Promise<Webhook>
+  /** Resolves once it is known that this event was delivered: before that, an end of the server has it sent again. */
+  known (id: string, eventId: string | undefined): Promise<unknown>
 }
 
 /** Receivers are on loopback, and failures are repeated soon. */
@@ -48,6 +50,7 @@ export async function startWithWebhooks (t: Test, config: Record<string, unknown
     until: async (id, status) => await eventually(`the webhook is ${status}`, async () => {
       const { body } = await call('GET', `/webhooks/${id}`)
       return body.status === status && body
-    })
+    }),
+    known: async (id, eventId) => await eventually('the delivery is known', async () => (await call('GET', `/webhooks/${id}`)).body.last_delivery?.event_id === eventId)
   }
 }

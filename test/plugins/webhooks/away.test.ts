@@ -17,7 +17,7 @@ async function startDelivered (t: Test): Promise<{ run: WebhooksApp, receiver: R
   const webhook = await run.make({ url: receiver.url })
   await run.things.make('a')
   await got(receiver, 1)
-  await eventually('how far it is is stored', async () => (await run.call('GET', `/webhooks/${webhook.id}`)).body.last_delivery !== null)
+  await run.known(webhook.id, receiver.deliveries[0]?.id)
   return { run, receiver, webhook }
 }
 
@@ -57,7 +57,7 @@ t.test('a webhook whose change was stored and whose answer was lost is as it was
   await got(other, 1)
   t.equal(receiver.deliveries.length, 1)
   const [delivery] = other.deliveries
-  await eventually('how far it is is stored', async () => (await run.call('GET', `/webhooks/${webhook.id}`)).body.last_delivery?.event_id === delivery?.id)
+  await run.known(webhook.id, delivery?.id)
   t.match(await run.database('webhooks_webhooks'), [{ url: other.url }])
 })
 
@@ -76,7 +76,7 @@ t.test('a webhook that could not be changed or deleted goes on', async (t) => {
     await eventually(`event ${index + 1} comes`, () => receiver.deliveries.some(({ event }) => event.data?.['status'] === String(index + 1)), { limitMs: 10_000 })
     // Nothing is left to be stored when it is stopped the next time.
     const last = receiver.deliveries.at(-1)
-    await eventually('how far it is is stored', async () => (await run.call('GET', path)).body.last_delivery?.event_id === last?.id)
+    await run.known(webhook.id, last?.id)
   }
 })
 

@@ -32,7 +32,7 @@ eachDatabase(t, 'every change is delivered in order, signed so that its receiver
   }
   t.equal(receiver.connections(), 1, 'by one connection')
   const last = receiver.deliveries.at(-1)?.id
-  await eventually('how far it is is stored', async () => (await run.call('GET', `/webhooks/${id}`)).body.last_delivery?.event_id === last)
+  await run.known(id, last)
   const { body: view } = await run.call('GET', `/webhooks/${id.slice(0, 8)}`)
   t.match(view, { id, status: 'active', enabled: true, failed_attempts: 0, last_error: null })
   t.notOk('secret' in view, 'the secret is shown once')
@@ -66,9 +66,10 @@ eachDatabase(t, 'what changes while nobody takes it is delivered later, also by 
 eachDatabase(t, 'a webhook whose place was stored by a server whose clock was an hour ahead gets what changes from then on', async (t, database, url) => {
   const receiver = await startReceiver(t)
   const first = await startWithWebhooks(t, {}, { database: url })
-  await first.make({ url: receiver.url })
+  const { id } = await first.make({ url: receiver.url })
   await first.things.make('a')
   await got(receiver, 1)
+  await first.known(id, receiver.deliveries[0]?.id)
   await first.app.stop()
   const ahead = (Date.now() + 3_600_000) * 1000
   await database('webhooks_webhooks').update({ position: ahead })
@@ -142,7 +143,7 @@ eachDatabase(t, 'what changed while events were off is a gap for webhooks, and n
   await first.things.make('a')
   await got(receiver, 1)
   const last = receiver.deliveries[0]?.id ?? ''
-  await first.until(id, 'active')
+  await first.known(id, last)
   await first.app.stop()
   // Off, without a change.
   await (await startWithThings(t, { withoutEvents: true, database: url, server })).app.stop()
@@ -166,6 +167,7 @@ eachDatabase(t, 'what changed while events were off is a gap for webhooks, and n
   t.match(gap?.event.data, { after_id: /^\d+$/, oldest_id: /^\d+$/ })
   t.ok(Number(gap?.event.data?.['oldest_id']) > Number(last))
   t.equal(await ask(third, updated?.id ?? ''), 200)
+  await third.known(id, updated?.id)
   await third.app.stop()
   const fourth = await startWithWebhooks(t, {}, { database: url, server })
   t.equal(await ask(fourth, updated?.id ?? ''), 200, 'it is told once')
@@ -303,10 +305,12 @@ t.test('with the BERTH_API_KEY that made it a webhook ends, and goes on while a 
   t.equal(keyId, 'process', 'as GET /whoami has it: nothing by which the key could be guessed')
   await first.things.make('a')
   await got(receiver, 1)
+  await first.known(id, receiver.deliveries[0]?.id)
   await first.app.stop()
   const second = await start(leaked, dataDir)
   await second.things.set('a', '1')
   await got(receiver, 2)
+  await second.known(id, receiver.deliveries[1]?.id)
   await second.app.stop()
   const third = await start(next, dataDir)
   t.match(await third.until(id, 'dead'), { key_id: 'process', last_error: { message: 'the key that made it has ended' } })
