@@ -22,7 +22,7 @@ export interface WebhooksApp extends ThingsApp {
   /** The webhook once it is so. */
   until (id: string, status: string): Promise<Webhook>
   /** Resolves once it is known that this event was delivered: before that, an end of the server has it sent again. */
-  known (id: string, eventId: string | undefined): Promise<unknown>
+  known (id: string, eventId: string | undefined, key?: string): Promise<unknown>
 }
 
 /** Receivers are on loopback, and failures are repeated soon. */
@@ -51,6 +51,6 @@ export async function startWithWebhooks (t: Test, config: Record<string, unknown
       const { body } = await call('GET', `/webhooks/${id}`)
       return body.status === status && body
     }),
-    known: async (id, eventId) => await eventually('the delivery is known', async () => (await call('GET', `/webhooks/${id}`)).body.last_delivery?.event_id === eventId)
+    known: async (id, eventId, key) => await eventually('the delivery is known', async () => (await call('GET', `/webhooks/${id}`, undefined, key)).body.last_delivery?.event_id === eventId)
   }
 }
