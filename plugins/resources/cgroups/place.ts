@@ -3,6 +3,9 @@ import { constants } from 'node:fs'
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
+import { groupFolder, hierarchiesIn, type Hierarchy } from '../../../core/process/control-groups.ts'
 
 export type Controller = 'cpu' | 'memory' | 'pids'
 export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies readonly Controller[]
@@ -20,22 +23,12 @@ export interface Place {
 
 export interface NoPlace { readonly reason: string }
 
-/** A mounted hierarchy, and where the server is in it. */
-interface Hierarchy {
-  readonly version: 1 | 2
-  readonly mount: string
-  /** the part of the hierarchy that the mount shows */
-  readonly root: string
-  /** only of version 1 */
-  readonly controllers: readonly string[]
-}
-
 /** What the kernel says about control groups; tests replace it. */
 export interface KernelFiles {
   readonly mountinfo: string
   readonly cgroup: string
   readonly pid: number
-  /** name of the process that started the server */
+  /** name of the process that started the server; empty when the server cannot see it, as the first process of a container */
   readonly parentName: string
   /** parent of a process; undefined when it has ended */
   parentOf (pid: number): Promise<number | undefined>
@@ -44,8 +37,8 @@ export interface KernelFiles {
 }
 
 export async function kernelFiles (): Promise<KernelFiles> {
-  const [mountinfo, cgroup, parentName] = await Promise.all([readFile('/proc/self/mountinfo', 'utf8'), readFile('/proc/self/cgroup', 'utf8'), readFile(`/proc/${process.ppid}/comm`, 'utf8')])
-  return { mountinfo, cgroup, pid: process.pid, parentName: parentName.trim(), parentOf, move }
+  const [mountinfo, cgroup, parentName] = await Promise.all([readFile('/proc/self/mountinfo', 'utf8'), readFile('/proc/self/cgroup', 'utf8'), readIfThere(`/proc/${process.ppid}/comm`)])
+  return { mountinfo, cgroup, pid: process.pid, parentName: parentName?.trim() ?? '', parentOf, move }
 }
 
 async function parentOf (pid: number): Promise<number | undefined> {
@@ -71,7 +64,7 @@ async function move (group: string, pid: number): Promise<void> {
  */
 export async function findPlace (parent: string | undefined, kernel: KernelFiles): Promise<Place | NoPlace> {
   try {
-    const hierarchies = parseMounts(kernel.mountinfo)
+    const hierarchies = hierarchiesIn(kernel.mountinfo)
     const unified = hierarchies.find(({ version }) => version === 2)
     const offered = unified === undefined ? [] : await words(join(unified.mount, 'cgroup.controllers'))
     if (unified !== undefined && CONTROLLERS.some((name) => offered.includes(name))) return await inUnified(unified, parent, kernel)
@@ -86,7 +79,7 @@ export async function findPlace (parent: string | undefined, kernel: KernelFiles
 }
 
 async function inUnified (hierarchy: Hierarchy, parent: string | undefined, kernel: KernelFiles): Promise<Place | NoPlace> {
-  const folder = parent === undefined ? ownFolder(hierarchy, kernel.cgroup) : join(hierarchy.mount, parent)
+  const folder = parent === undefined ? groupFolder(hierarchy, kernel.cgroup) : join(hierarchy.mount, parent)
   if (folder === undefined) return { reason: 'the server\'s own control group is not visible to it; name another one in plugins.resources.config.cgroups.parent' }
   if (parent !== undefined) await makeGroups(hierarchy.mount, parent)
   await access(join(folder, 'cgroup.subtree_control'), constants.W_OK)
@@ -94,8 +87,8 @@ async function inUnified (hierarchy: Hierarchy, parent: string | undefined, kern
   const available = await words(join(folder, 'cgroup.controllers'))
   const wanted = CONTROLLERS.filter((name) => available.includes(name))
   if (wanted.length === 0) return { reason: `the control group ${folder} has none of the controllers ${CONTROLLERS.join(', ')}` }
-  // Only the root of a hierarchy may have processes beside its groups.
-  const isRoot = folder === hierarchy.mount && hierarchy.root === '/'
+  // Only the root of a hierarchy may have processes beside its groups, and only the root has no type: the top of a container's namespace looks like it otherwise.
+  const isRoot = !await isThere(join(folder, 'cgroup.type'))
   if (!isRoot && !await emptied(folder, kernel)) return { reason: `the control group ${folder} was not delegated to the server: other processes are in it` }
   await enable(folder, wanted)
   const missing = CONTROLLERS.filter((name) => !wanted.includes(name))
@@ -125,7 +118,9 @@ async function emptied (folder: string, kernel: KernelFiles): Promise<boolean> {
 const EMPTY_ATTEMPTS = 10
 
 async function descends (pid: number, { pid: server, parentOf }: KernelFiles): Promise<boolean> {
-  for (let at: number | undefined = pid; at !== undefined && at > 1; at = await parentOf(at)) if (at === server) return true
+  // A process of another namespace, which has no number here.
+  if (pid === 0) return false
+  for (let at: number | undefined = pid; at !== undefined && at > 0; at = await parentOf(at)) if (at === server) return true
   return await parentOf(pid) === undefined
 }
 
@@ -168,29 +163,6 @@ async function inOld (hierarchies: readonly Hierarchy[], parent: string): Promis
     ...accounting === undefined || Object.values(folders).includes(accounting) ? {} : { accounting },
     ...missing.length === 0 ? {} : { reason: `this host lacks the controllers ${missing.join(', ')}` }
   }
-}
-
-function ownFolder ({ mount, root }: Hierarchy, cgroup: string): string | undefined {
-  const path = /^0::(\/.*)$/m.exec(cgroup)?.[1]
-  if (path === undefined) return undefined
-  if (root === '/' || root.startsWith('/..')) return path.startsWith('/..') ? undefined : join(mount, path)
-  return path === root || path.startsWith(`${root}/`) ? join(mount, path.slice(root.length)) : undefined
-}
-
-/** A later mount at the same place hides an earlier one, so the list is read from its end. */
-function parseMounts (mountinfo: string): Hierarchy[] {
-  return mountinfo.split('\n').reverse().flatMap((line) => {
-    const [before = '', after = ''] = line.split(' - ')
-    const [, , , root = '', mount = ''] = before.split(' ')
-    const [type, , options = ''] = after.split(' ')
-    if (type !== 'cgroup' && type !== 'cgroup2') return []
-    return [{ version: type === 'cgroup2' ? 2 as const : 1 as const, mount: unescaped(mount), root: unescaped(root), controllers: options.split(',') }]
-  })
-}
-
-/** The kernel writes blanks in paths as octal escapes. */
-function unescaped (path: string): string {
-  return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 }
 
 async function words (file: string): Promise<string[]> {

@@ -1,14 +1,14 @@
 // Where control groups may be made: read from what kernels say, on folders that look like theirs.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { findPlace, type KernelFiles } from '../../../../plugins/resources/cgroups/place.ts'
+import { findPlace, kernelFiles, type KernelFiles } from '../../../../plugins/resources/cgroups/place.ts'
 
 const PID = 4242
 
 const PARENTS: ReadonlyMap<number, number> = new Map([[PID, 1], [4243, 900], [900, 1], [4244, PID], [4245, 4244]])
 
-interface Unified { readonly parentName?: string, readonly controllers?: string, readonly procs?: string, readonly own?: string, readonly root?: string, readonly missing?: boolean }
+interface Unified { readonly isNamespace?: boolean, readonly parentName?: string, readonly controllers?: string, readonly procs?: string, readonly own?: string, readonly root?: string, readonly missing?: boolean }
 
 interface Host extends KernelFiles {
   readonly mount: string
@@ -17,16 +17,18 @@ interface Host extends KernelFiles {
   readonly moves: string[]
 }
 
-/** A host with version 2 alone, whose server is in `/berth.service`. */
-async function unified (t: Test, { controllers = 'cpuset cpu io memory pids', procs = `${PID}\n`, own = '/berth.service', root = '/', missing = false, parentName = 'sh' }: Unified = {}): Promise<Host> {
+/** A host with version 2 alone, whose server is in `/berth.service`. @param isNamespace whether the top is that of a container with a namespace of its own, which looks like the root */
+async function unified (t: Test, { controllers = 'cpuset cpu io memory pids', procs = `${PID}\n`, own = '/berth.service', root = '/', missing = false, parentName = 'sh', isNamespace = false }: Unified = {}): Promise<Host> {
   const mount = t.testdir()
-  const folder = join(mount, root === '/' ? own : own.slice(root.length))
+  const folder = resolve(mount, `.${root === '/' ? own : own.slice(root.length)}`)
   await mkdir(folder, { recursive: true })
   for (const place of new Set([mount, folder])) {
     if (missing && place === folder) continue
     await writeFile(join(place, 'cgroup.controllers'), controllers)
     await writeFile(join(place, 'cgroup.subtree_control'), '')
     await writeFile(join(place, 'cgroup.procs'), place === folder ? procs : '')
+    // The root alone has none.
+    if (place !== mount || root !== '/' || isNamespace) await writeFile(join(place, 'cgroup.type'), 'domain\n')
   }
   const moves: string[] = []
   // As the kernel does: who is put in one group is in the other no more.
@@ -74,6 +76,36 @@ t.test('what the server has started goes with it, and of a service all that is t
   t.same(service.moves, [`${PID} to /server`, '4243 to /server'])
 })
 
+t.test('the root of the hierarchy may have processes beside its groups, and the top of a container\'s namespace may not', async (t) => {
+  const root = await unified(t, { own: '/', procs: `${PID}\n4243\n` })
+  t.match(await findPlace(undefined, root), { version: 2, folders: { memory: root.folder } })
+  t.same(root.moves, [])
+  const container = await unified(t, { own: '/', procs: `${PID}\n4244\n`, isNamespace: true })
+  t.match(await findPlace(undefined, container), { version: 2, folders: { memory: container.folder } })
+  t.same(container.moves, [`${PID} to /server`, '4244 to /server'])
+  const shared = await unified(t, { own: '/', procs: `${PID}\n4243\n`, isNamespace: true })
+  t.match(await findPlace(undefined, shared), { reason: /was not delegated/ })
+  t.same(shared.moves, [])
+})
+
+t.test('a server that is a container\'s first process goes with all that it has started, and processes of elsewhere belong to others', async (t) => {
+  const parentOf = async (pid: number): Promise<number | undefined> => pid === 0 ? undefined : new Map([[1, 0], [7, 1], [8, 7], [9, 0]]).get(pid)
+  const host = await unified(t, { own: '/', procs: '1\n7\n8\n', isNamespace: true })
+  t.match(await findPlace(undefined, { ...host, pid: 1, parentOf }), { version: 2 })
+  t.same(host.moves, ['1 to /server', '7 to /server', '8 to /server'])
+  // Somebody has entered the container; and a process of another namespace has no number here.
+  for (const procs of ['1\n9\n', '1\n0\n']) {
+    const entered = await unified(t, { own: '/', procs, isNamespace: true })
+    t.match(await findPlace(undefined, { ...entered, pid: 1, parentOf }), { reason: /was not delegated/ }, procs)
+    t.same(entered.moves, [])
+  }
+})
+
+t.test('a server without a parent that it could see asks what the kernel says all the same', async (t) => {
+  t.intercept(process, 'ppid', { value: 0 })
+  t.equal((await kernelFiles()).parentName, '')
+})
+
 t.test('a group that cannot be emptied is left alone', async (t) => {
   const host = await unified(t)
   t.match(await findPlace(undefined, { ...host, move: async () => {} }), { reason: /was not delegated/ })
@@ -88,7 +120,7 @@ t.test('a configured group is used, and made', async (t) => {
   const host = await unified(t)
   // A kernel makes these files itself.
   await mkdir(join(host.mount, 'vms'))
-  for (const file of ['cgroup.controllers', 'cgroup.subtree_control', 'cgroup.procs']) await writeFile(join(host.mount, 'vms', file), file === 'cgroup.controllers' ? 'cpu memory pids' : '')
+  for (const file of ['cgroup.controllers', 'cgroup.subtree_control', 'cgroup.procs', 'cgroup.type']) await writeFile(join(host.mount, 'vms', file), file === 'cgroup.controllers' ? 'cpu memory pids' : '')
   t.match(await findPlace('/vms', host), { version: 2, folders: { cpu: join(host.mount, 'vms') } })
   t.match(await findPlace('none/yet', host), { reason: /^control groups cannot be used: ENOENT/ })
 })

@@ -1,0 +1,29 @@
+// Where control groups are mounted, and which one a process is in: by what the kernel says.
+import { resolve } from 'node:path'
+import { mountsIn } from './mounts.ts'
+
+/** A mounted hierarchy. */
+export interface Hierarchy {
+  readonly version: 1 | 2
+  readonly mount: string
+  /** the part of the hierarchy that the mount shows */
+  readonly root: string
+  /** only of version 1 */
+  readonly controllers: readonly string[]
+}
+
+/** @param mountinfo the text of that file of /proc; a later mount at the same place hides an earlier one, so the last one comes first */
+export function hierarchiesIn (mountinfo: string): Hierarchy[] {
+  return mountsIn(mountinfo).reverse().flatMap(({ type, root, point, options }) => {
+    if (type !== 'cgroup' && type !== 'cgroup2') return []
+    return [{ version: type === 'cgroup2' ? 2 as const : 1 as const, mount: point, root, controllers: options }]
+  })
+}
+
+/** The folder of a process's group in a hierarchy of version 2; undefined when the mount does not show it. @param cgroup the text of that file of /proc */
+export function groupFolder ({ mount, root }: Hierarchy, cgroup: string): string | undefined {
+  const path = /^0::(\/.*)$/m.exec(cgroup)?.[1]
+  if (path === undefined) return undefined
+  if (root === '/' || root.startsWith('/..')) return path.startsWith('/..') ? undefined : resolve(mount, `.${path}`)
+  return path === root || path.startsWith(`${root}/`) ? resolve(mount, `.${path.slice(root.length)}`) : undefined
+}
