@@ -1,7 +1,8 @@
 // What the host has, as configured or as detected, and how much of it may be promised.
 import type { StatsFs } from 'node:fs'
-import { readFile, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { totalMemory } from '../../core/process/host-memory.ts'
 import type { Settings } from './settings.ts'
 import { uplinkRate } from './uplink.ts'
 
@@ -43,8 +44,7 @@ const GUARD = { part: 1 / 20, mostBytes: 10 * 2 ** 30 } as const
 
 /** Read anew each time, since processors, memory and disks of a host may change. */
 export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settings, dataDir: string, network: NetworkCapacity): Promise<Limits> {
-  const [memory, disk, uplink] = await Promise.all([
-    capacity.memoryBytes ?? hostMemory(),
+  const [disk, uplink] = await Promise.all([
     statfs(dataDir),
     network.downloadBps === undefined || network.uploadBps === undefined ? uplinkRate(network.uplink) : undefined
   ])
@@ -58,7 +58,7 @@ export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settin
   const upload = link(network.uploadBps)
   return {
     cpu: of(capacity.cpu, availableParallelism(), reserve.cpu, ratio.cpu),
-    memory: of(capacity.memoryBytes, memory, reserve.memoryBytes, ratio.memory),
+    memory: of(capacity.memoryBytes, capacity.memoryBytes ?? totalMemory(), reserve.memoryBytes, ratio.memory),
     disk: of(capacity.diskBytes, disk.blocks * disk.bsize, reserve.diskBytes, ratio.disk),
     ...overcommit.disk ? { freeDiskBytes: freeBytes(disk, reserve.diskBytes) } : {},
     ...download === undefined ? {} : { download },
@@ -66,16 +66,6 @@ export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settin
     ...download !== undefined || upload !== undefined || uplink?.reason === undefined ? {} : { networkReason: uplink.reason },
     ...capacity.diskIoBps === undefined ? {} : { diskIo: of(capacity.diskIoBps, 0, 0, ratio.diskIo) }
   }
-}
-
-/** The memory of the host, or what the server's own control group leaves of it. */
-async function hostMemory (): Promise<number> {
-  const total = /^MemTotal:\s+(\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]
-  if (total === undefined) throw new Error('/proc/meminfo names no MemTotal')
-  const constrained = process.constrainedMemory()
-  const bytes = Number(total) * 1024
-  // 0, or more than the host has: there is no limit.
-  return constrained > 0 && constrained < bytes ? constrained : bytes
 }
 
 /** The space that new files may begin to fill. */

@@ -10,7 +10,7 @@ const Ratio = (value: number, description: string) => Type.Number({ default: val
 export const ResourcesConfig = Type.Object({
   capacity: Type.Object({
     cpu: Type.Optional(Type.Integer({ minimum: 1, description: 'Processors for VMs; without it, those that the server may use' })),
-    memory: SomeSize('Memory for VMs; without it, that of the host, or of the container that the server runs in'),
+    memory: SomeSize('Memory for VMs; without it, that of the host, or what its service, slice or container leaves the server of it'),
     disk: SomeSize('Disk space for images, volumes and writable disks; without it, the size of the data folder\'s file system'),
     diskIo: Type.Optional(Type.String({
       pattern: '^[0-9]+(\\.[0-9]+)? ?([KMGT]?bps|[KMGT]?B/s)$',

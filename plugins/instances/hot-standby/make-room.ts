@@ -1,5 +1,6 @@
 // Kept VMs have no claim to what they take: they are ended before an instance that has one is short of it.
-import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
+import { memoryOfHost } from '../../../core/process/host-memory.ts'
+import { isShort } from '../reclaim/host-memory.ts'
 import type { ResourceService } from '../room/contract.ts'
 import type { KeptVms } from './contract.ts'
 

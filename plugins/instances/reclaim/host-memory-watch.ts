@@ -1,6 +1,7 @@
 // Watches the memory of the host, and gives something up while little is left.
 import type { Logger } from '../../../core/contracts/services.ts'
-import { isShort, memoryOfHost, type HostMemory } from './host-memory.ts'
+import { memoryOfHost, type HostMemory } from '../../../core/process/host-memory.ts'
+import { isShort } from './host-memory.ts'
 
 const LOOK_MS = 1000
 

@@ -2,11 +2,12 @@
 // the server; the next one, and a VM's restore, begin with whole guests.
 import { pause } from '../../../core/jobs/pause.ts'
 import type { VmBalloon } from '../../../core/library/hypervisor.ts'
+import { memoryOfHost } from '../../../core/process/host-memory.ts'
 import type { Context } from '../context.ts'
 import { ReclaimUnsupported } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
-import { isShort, memoryOfHost } from './host-memory.ts'
+import { isShort } from './host-memory.ts'
 import { floorOf, targetsFor } from './plan.ts'
 import type { Reclaimed, ReclaimedOf, ReclaimRequest } from './request.ts'
 

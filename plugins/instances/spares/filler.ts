@@ -1,9 +1,10 @@
 // Makes spare VMs in the background, one at a time, while no VM is coming up that somebody waits for.
 import type { JobQueue } from '../../../core/contracts/services.ts'
+import { memoryOfHost } from '../../../core/process/host-memory.ts'
 import type { BaseContext } from '../context.ts'
 import { instancesFolder } from '../folder/paths.ts'
 import { fitsOnDisk } from '../memory-image/memory-file.ts'
-import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
+import { isShort } from '../reclaim/host-memory.ts'
 import type { Spare, SpareSource } from './contract.ts'
 import type { Demand } from './demand.ts'
 import type { Idle } from './idle.ts'

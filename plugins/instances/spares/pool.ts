@@ -1,7 +1,7 @@
 // The spare VMs that are ready to become instances. Each is either in this pool or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
 import { LONGEST_TIMER_MS } from '../../../core/jobs/longest-timer.ts'
-import type { HostMemory } from '../reclaim/host-memory.ts'
+import type { HostMemory } from '../../../core/process/host-memory.ts'
 import { watchHostMemory } from '../reclaim/host-memory-watch.ts'
 import type { Spare } from './contract.ts'
 
