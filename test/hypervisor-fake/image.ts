@@ -10,22 +10,26 @@ const IMAGE_VERSION = 1
 /** where a fake guest's memory holds something */
 const CONTENT_AT = 4096
 
+/** Whether a VM that runs can get another limit of its disks; where it cannot, an image is for VMs with one or for VMs without. */
+export type DiskLimits = 'changeable' | 'fixed'
+
 /** What a VM must have in common with an image. Disks with a unit are plugged, so they are no part of it. */
-function shapeOf ({ vcpus, memoryBytes, disks, network }: VmSpec, version: string): Shape {
+function shapeOf ({ vcpus, memoryBytes, disks, network, diskBytesPerSecond }: VmSpec, version: string, limits: DiskLimits): Shape {
   const device: Shape = network === undefined ? {} : { network: 'fake' }
   const fixed = disks.filter(({ unit }) => unit === undefined)
-  return { vmm: `fake ${version}`, cpu: 'fake', ...device, vcpus: String(vcpus), memory: String(memoryBytes), disks: fixed.map(({ id, readonly }) => `${id} ${String(readonly)}`).join(', ') }
+  const limit: Shape = limits === 'changeable' ? {} : { limit: diskBytesPerSecond === undefined ? 'none' : 'all disks' }
+  return { vmm: `fake ${version}`, cpu: 'fake', ...device, ...limit, vcpus: String(vcpus), memory: String(memoryBytes), disks: fixed.map(({ id, readonly }) => `${id} ${String(readonly)}`).join(', ') }
 }
 
-export function keyFor (spec: VmSpec, version: string): string {
-  return keyOf(shapeOf(spec, version), spec.kernel.arguments)
+export function keyFor (spec: VmSpec, version: string, limits: DiskLimits = 'changeable'): string {
+  return keyOf(shapeOf(spec, version, limits), spec.kernel.arguments)
 }
 
 /** What a handle keeps beside the process: the facts of images, and the network for tests to see what the VM was given. @param image when the VM is made of one */
-export function detailsOf (spec: VmSpec, version: string, image?: MemoryImage): Record<string, unknown> {
+export function detailsOf (spec: VmSpec, version: string, image?: MemoryImage, limits: DiskLimits = 'changeable'): Record<string, unknown> {
   const { vcpus, memoryBytes, memory, network } = spec
   const facts: ImageFacts = {
-    key: image?.key ?? keyFor(spec, version), shape: shapeOf(spec, version), vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}, ...memory?.sharing === 'private' ? { memoryBase: memory.path } : {}
+    key: image?.key ?? keyFor(spec, version, limits), shape: shapeOf(spec, version, limits), vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}, ...memory?.sharing === 'private' ? { memoryBase: memory.path } : {}
   }
   return { image: facts, ...network === undefined ? {} : { network } }
 }
@@ -43,12 +47,14 @@ export interface ImageUse {
   readonly spec: VmSpec
   readonly image: MemoryImage
   readonly statePath: string
+  /** absent: changeable */
+  readonly limits?: DiskLimits
 }
 
 /** Throws what a real driver would, of an image that is of no use for a VM; returns the path of the memory file. @param isWhole whether memory files are as large as the memory */
-export async function checkFits ({ driver, version, spec, image, statePath }: ImageUse, isWhole = true): Promise<string> {
+export async function checkFits ({ driver, version, spec, image, statePath, limits = 'changeable' }: ImageUse, isWhole = true): Promise<string> {
   if (spec.memory === undefined) throw SpecInvalid('it names no memory file')
-  checkImage(image, { driver, version: IMAGE_VERSION }, shapeOf(spec, version))
+  checkImage(image, { driver, version: IMAGE_VERSION }, shapeOf(spec, version, limits))
   if ((await stat(statePath)).size !== image.stateBytes) throw ImageDamaged('the state file was cut')
   const { size } = await stat(spec.memory.path)
   if (isWhole && size !== spec.memoryBytes) throw SpecInvalid('the memory file has another size')

@@ -15,6 +15,8 @@ export interface VmShape {
   readonly kernelHeaders?: string
   /** absent: none */
   readonly network?: { readonly enabled: boolean }
+  /** whether its disks have a limit, where a VM keeps having one or none; absent: no, or its VMs can be given any */
+  readonly limitsDisks?: true
 }
 
 export interface Shape extends VmShape {

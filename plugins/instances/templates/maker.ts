@@ -1,6 +1,7 @@
 // Makes templates, and spare VMs of them, in the background.
 import { removeTree } from '../../../core/fs/durable.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import { sharesMemory } from '../memory-image/sharing.ts'
 import type { Spare } from '../spares/contract.ts'
@@ -8,7 +9,7 @@ import type { SpareFiller } from '../spares/filler.ts'
 import type { Idle } from '../spares/idle.ts'
 import { RehearsalFailed } from '../spares/rehearsal.ts'
 import { buildTemplate } from './build.ts'
-import type { Shape } from './contract.ts'
+import type { Shape, VmShape } from './contract.ts'
 import type { TemplatePaths } from './paths.ts'
 import { hiddenSpec } from './shape.ts'
 import { makeSpare, type TemplateSource } from './spare.ts'
@@ -26,8 +27,8 @@ export class TemplateMaker {
   readonly #parts: MakerParts
   /** whether guests can rehearse, as far as is known */
   #rehearses = true
-  /** whether spare VMs can become instances, as far as is known */
-  #replaces = true
+  /** keys of the templates whose spare VMs cannot become instances, as far as is known */
+  readonly #spareless = new Set<string>()
 
   constructor (parts: MakerParts) {
     this.#parts = parts
@@ -39,7 +40,7 @@ export class TemplateMaker {
     filler.work(shape.key, 'a template, or a spare VM of it,', async (signal) => {
       if (!await this.#isProven(shape, signal)) return
       if (!store.has(shape.key)) await this.#build(shape, overlayBytes, signal)
-      if (this.#replaces) await filler.fill({ ...shape, make: async () => await this.#makeOfStored(shape, overlayBytes, signal) }, signal)
+      if (!this.#spareless.has(shape.key)) await filler.fill({ ...shape, make: async () => await this.#makeOfStored(shape, overlayBytes, signal) }, signal)
     })
   }
 
@@ -91,9 +92,9 @@ export class TemplateMaker {
   /** Undefined when no user is left for it, or when it could not become an instance. */
   async #make (source: TemplateSource, overlayBytes: number, signal: AbortSignal): Promise<Spare | undefined> {
     const spare = await this.#makeRehearsed(source, overlayBytes, signal)
-    this.#replaces &&= spare === undefined || spare.vm.replaceDisk !== undefined
-    if (this.#replaces) return spare
-    await spare?.end()
+    if (spare === undefined || canBecome(spare.vm, source.template)) return spare
+    this.#spareless.add(source.template.key)
+    await spare.end()
     return undefined
   }
 
@@ -108,4 +109,9 @@ export class TemplateMaker {
       return await makeSpare(context, paths, source, { overlayBytes, rehearse: false }, signal)
     }
   }
+}
+
+/** Whether a VM can be given the disks of an instance, and the limit of theirs. */
+function canBecome (vm: Vm, { limitsDisks }: VmShape): boolean {
+  return vm.replaceDisk !== undefined && (limitsDisks !== true || vm.limitDisks !== undefined)
 }

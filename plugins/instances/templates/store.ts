@@ -20,6 +20,7 @@ const StoredTemplate = Type.Object({
   memoryBytes: Type.Integer(),
   kernelHeaders: Type.Optional(Type.String()),
   network: Type.Object({ enabled: Type.Boolean() }),
+  limitsDisks: Type.Optional(Type.Literal(true)),
   image: Type.Object({ stateBytes: Type.Integer(), memoryBytes: Type.Integer() })
 })
 

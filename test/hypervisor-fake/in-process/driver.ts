@@ -30,11 +30,11 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
       keepsPaused: true,
       refusal: async () => host.imagingRefusal,
       privateMemory: { refusal: async () => host.sharesMemory === true ? undefined : 'its VMs share no memory', isProven: async () => host.sharesMemory === true },
-      key: async (spec) => keyFor(spec, host.vmmVersion),
+      key: async (spec) => keyFor(spec, host.vmmVersion, host.diskLimits),
       restore: async (spec, image, statePath, { signal, beforeRun, otherDisks = [] } = {}) => {
         signal?.throwIfAborted()
         await host.step('restore', undefined)
-        const memoryPath = await checkFits({ driver: name, version: host.vmmVersion, spec, image, statePath }, host.hasWholeMemory)
+        const memoryPath = await checkFits({ driver: name, version: host.vmmVersion, spec, image, statePath, limits: host.diskLimits ?? 'changeable' }, host.hasWholeMemory)
         const vm = await add(spec, image)
         return await begin(vm, 'restored', signal, async () => {
           vm.set({ status: 'paused' })
@@ -58,7 +58,7 @@ export function createInProcessDriver<M extends Machine> (host: Host<M>): Hyperv
     const memoryInode = await lockMemory(host, spec)
     const pid = FIRST_PID + host.vms.length
     const vm = host.makeVm(spec, {
-      driver: name, version: 1, vmmVersion: host.vmmVersion, pid, startTicks: '0', bootId: 'in-process', directory: spec.directory, details: detailsOf(spec, host.vmmVersion, image)
+      driver: name, version: 1, vmmVersion: host.vmmVersion, pid, startTicks: '0', bootId: 'in-process', directory: spec.directory, details: detailsOf(spec, host.vmmVersion, image, host.diskLimits)
     })
     vm.memoryInode = memoryInode
     host.vms.push(vm)

@@ -1,5 +1,6 @@
 // What a fake driver without processes is told by its host, which outlives it: its VMs, what they can do, and what happens at each step.
 import type { HypervisorDriver, VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
+import type { DiskLimits } from '../image.ts'
 import type { Machine } from './machine.ts'
 
 /** before, and with a participle after, what the driver does */
@@ -18,6 +19,8 @@ export interface Host<M extends Machine> {
   readonly hasBalloons: boolean
   readonly makesImages: boolean
   readonly imagingRefusal: string | undefined
+  /** absent: changeable */
+  readonly diskLimits?: DiskLimits
   /** whether VMs can share a memory file, and be saved as differences from it */
   readonly sharesMemory?: boolean
   /** why no VM can be taken over, as of a VMM that lives and cannot be reached */

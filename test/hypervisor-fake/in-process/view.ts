@@ -58,7 +58,7 @@ export function viewOf<M extends Machine> (host: Host<M>, vm: M): Vm {
       await host.step('disk-unplugged', vm)
     },
     ...vm.spec.balloon === true && host.hasBalloons ? { balloon: balloon() } : {},
-    limitDisks: async (bytesPerSecond) => { vm.diskLimit = bytesPerSecond },
+    ...host.diskLimits === 'fixed' ? {} : { limitDisks: async (bytesPerSecond: number | undefined) => { vm.diskLimit = bytesPerSecond } },
     rotate: async (file, path) => {
       await host.step('rotate', vm)
       mustLive()

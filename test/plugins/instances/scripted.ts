@@ -8,7 +8,7 @@ import type { ExecSpec, GuestEntry, GuestService, PathFacts } from '../../../plu
 import { messageSizes } from '../../../plugins/guest/link/message-sizes.ts'
 import { trustEnvironment } from '../../../plugins/guest/trust-environment.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
-import { VERSION } from '../../hypervisor-fake/image.ts'
+import { VERSION, type DiskLimits } from '../../hypervisor-fake/image.ts'
 import { createInProcessDriver } from '../../hypervisor-fake/in-process/driver.ts'
 import type { Host } from '../../hypervisor-fake/in-process/host.ts'
 import { ScriptedEgress } from './scripted-egress.ts'
@@ -53,6 +53,7 @@ export class ScriptedHost implements Host<ScriptedVm> {
   systemVersion = '1'
   /** name of the disk with the kernel's headers; absent: the guest has none */
   kernelHeaders: string | undefined
+  diskLimits: DiskLimits = 'changeable'
   /** whether the disks of VMs can be replaced */
   replacesDisks = true
   /** whether guests can give memory back */

@@ -1,8 +1,8 @@
-// How many spare VMs a burst of creates asks for.
+// How many spare VMs a burst of creates asks for, and of which template.
 import t from 'tap'
 import { createDemand } from '../../../../plugins/instances/spares/demand.ts'
 import { until } from '../crash.ts'
-import { startWithTemplates } from '../templates-app.ts'
+import { alive, startWithTemplates } from '../templates-app.ts'
 
 t.test('a burst that found too few asks for as many as it was, until it is forgotten', async (t) => {
   let now = 0
@@ -53,4 +53,15 @@ t.test('after creates that found no spare VM as many are made ready as were aske
   await until(async () => await app.count('spares') === 3)
   const ways = await Promise.all((await Promise.all(['fifth', 'sixth', 'seventh'].map(async (name) => await app.make(name)))).map(app.wayOf))
   t.same(ways, ['from a spare VM', 'from a spare VM', 'from a spare VM'])
+})
+
+t.test('what spare VMs of one template cannot, those of another may', async (t) => {
+  const app = await startWithTemplates(t)
+  app.host.replacesDisks = false
+  await app.make('first')
+  await until(async () => await app.count('templates') === 1 && alive(app).length === 1)
+  app.host.replacesDisks = true
+  await app.make('second', { size: '256MB' })
+  await until(async () => await app.count('spares') === 1)
+  t.equal(await app.wayOf(await app.make('third', { size: '256MB' })), 'from a spare VM')
 })
