@@ -33,8 +33,9 @@ export async function start (context: Context, instance: LiveInstance, overrides
   requireWorkload(record, image, context.guest)
   const undo = createUndo()
   try {
-    await admitParts(context, record)
+    // Before the step that it undoes, which may have been done although its answer was lost.
     undo.add(async () => { await disconnectParts(context, record) })
+    await admitParts(context, record)
     const turn = await context.starts.turn(caller)
     undo.add(() => { turn.end() })
     const { vm } = await bringUp(context, record, image)

@@ -46,6 +46,19 @@ t.test('room is not given back later of an instance that has a VM again', async 
   t.same(await taken(app), running(1, 2))
 })
 
+t.test('a start whose claim was stored and whose answer was lost takes no room', async (t) => {
+  const app = await startResources(t)
+  await create(app, 'web')
+  await app.waitFor('web', 'Running')
+  t.equal((await app.call('POST', '/instances/web/stop')).status, 200)
+  failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
+  t.ok((await app.call('POST', '/instances/web/start')).status >= 500)
+  await eventually('no room is taken', async () => (await taken(app)).cpu === 0, { limitMs: 10_000 })
+  t.same(await taken(app), running(0, 1))
+  t.equal((await app.call('POST', '/instances/web/start')).status, 200)
+  t.same(await taken(app), running(1))
+})
+
 t.test('a create whose claim was stored and whose answer was lost takes no room', async (t) => {
   const app = await startResources(t)
   failOnce(t, ClaimRepository.prototype, 'claim', { done: true })
