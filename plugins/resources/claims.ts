@@ -32,6 +32,10 @@ export class Claims {
     await this.#write(async () => { await this.#repository.rest(id) }, (known) => { known.rest(id) })
   }
 
+  async shrink (id: string, diskBytes: number): Promise<void> {
+    await this.#write(async () => { await this.#repository.shrink(id, diskBytes) }, (known) => { known.shrink(id, diskBytes) })
+  }
+
   async release (kind: Kind, id: string): Promise<void> {
     await this.#write(async () => { await this.#repository.release(kind, id) }, (known) => { known.remove(kind, id) })
   }

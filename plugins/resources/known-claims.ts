@@ -26,6 +26,11 @@ export class KnownClaims {
     if (claim !== undefined) this.put({ ...claim, active: false })
   }
 
+  shrink (id: string, diskBytes: number): void {
+    const claim = this.#claims.instance.get(id)
+    if (claim !== undefined) this.put({ ...claim, diskBytes })
+  }
+
   remove (kind: Kind, id: string): void {
     if (!this.#claims[kind].delete(id)) return
     if (kind === 'instance') this.#ids = undefined

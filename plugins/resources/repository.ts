@@ -92,6 +92,11 @@ export class ClaimRepository {
     await this.#knex<Row>(CLAIMS).where({ kind: 'instance', id, host_id: this.#hostId, active: 1 }).update({ active: 0 })
   }
 
+  /** Changes what the disks of an instance take, without asking whether there is room: they have become smaller. */
+  async shrink (id: string, diskBytes: number): Promise<void> {
+    await this.#knex<Row>(CLAIMS).where({ kind: 'instance', id, host_id: this.#hostId }).update({ disk_bytes: diskBytes })
+  }
+
   async release (kind: Kind, id: string): Promise<void> {
     await this.#knex<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
   }

@@ -89,6 +89,10 @@ export class Resources implements ResourceService {
     await this.#claims.rest(id)
   }
 
+  async shrink (id: string, diskBytes: number): Promise<void> {
+    await this.#claims.shrink(id, diskBytes)
+  }
+
   async memoryLeft (): Promise<number> {
     const [{ memory: { limit } }, { memoryBytes }] = await Promise.all([this.#limits(), this.#claims.totals()])
     return Math.max(0, limit - memoryBytes)

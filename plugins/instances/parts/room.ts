@@ -98,6 +98,12 @@ export async function disclaimRoom ({ resources }: BaseContext, id: string): Pro
   await resources?.release('instance', id, { keepGroup: true })
 }
 
+/** Gives back the room of disks that an instance had, and that its row does not name any more. Does nothing for one that is gone, which has no room. */
+export async function shrinkRoom (context: BaseContext, id: string): Promise<void> {
+  const instance = context.instances.known(id)
+  if (instance !== undefined) await context.resources?.shrink(id, diskBytesOf(instance.record.spec))
+}
+
 /** Memory of a VM, with what is plugged in. */
 export function memoryOf ({ memoryBytes, hotplugBytes = 0 }: Pick<InstanceSpec, 'memoryBytes' | 'hotplugBytes'>): number {
   return memoryBytes + hotplugBytes
@@ -108,14 +114,14 @@ function vmOf ({ spec }: Pick<InstanceRecord, 'spec'>): Pick<ResourceClaim, 'vcp
 }
 
 function claimOf ({ network }: BaseContext, { id, name, spec }: Claimant, purpose: 'running' | 'resting'): ResourceClaim {
-  const { vcpus, overlayBytes, diskIoBps = 0 } = spec
+  const { vcpus, diskIoBps = 0 } = spec
   const { downloadBps = 0, uploadBps = 0 } = spec.network?.enabled === true ? network?.limitsOf({ ...limitsIn(spec.network), vcpus }) ?? {} : {}
-  return { kind: 'instance', id, name, active: purpose === 'running', vcpus, memoryBytes: memoryOf(spec), diskBytes: overlayBytes + overlaysOf(spec), downloadBps, uploadBps, diskIoBps }
+  return { kind: 'instance', id, name, active: purpose === 'running', vcpus, memoryBytes: memoryOf(spec), diskBytes: diskBytesOf(spec), downloadBps, uploadBps, diskIoBps }
 }
 
-/** Space for what is written to volumes with an overlay. */
-function overlaysOf ({ volumes = [] }: InstanceSpec): number {
-  return volumes.reduce((sum, volume) => sum + (volume.overlayBytes ?? 0), 0)
+/** Its writable disk, and space for what is written to volumes with an overlay. */
+function diskBytesOf ({ overlayBytes, volumes = [] }: InstanceSpec): number {
+  return volumes.reduce((sum, volume) => sum + (volume.overlayBytes ?? 0), overlayBytes)
 }
 
 function limitsIn ({ downloadBps, uploadBps }: NonNullable<InstanceSpec['network']>): { downloadBps?: number, uploadBps?: number } {

@@ -45,6 +45,8 @@ export interface ResourceService {
   claim (claim: ResourceClaim): Promise<void>
   /** The VM of an instance has ended: its disks still count, and its control group is removed. Idempotent. @param keepGroup true when the VM is paused instead: it does not count, and keeps its group */
   rest (id: string, options?: { readonly keepGroup?: boolean }): Promise<void>
+  /** The disks of an instance have become smaller. What else it claims stays as it is, whether its VM runs or ends meanwhile; does nothing without a claim. Idempotent. */
+  shrink (id: string, diskBytes: number): Promise<void>
   /** Bytes of memory that nobody has claimed. */
   memoryLeft (): Promise<number>
   /** Sets the function that tells the overview which memory is kept without a claim, and given up when somebody needs room. */

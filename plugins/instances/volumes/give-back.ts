@@ -2,12 +2,14 @@
 import type { BaseContext } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { doLater } from '../parts/later.ts'
+import { shrinkRoom } from '../parts/room.ts'
 import { removeVolumeOverlay } from './files.ts'
 import { volumesOf } from './spec.ts'
 
 /** What an instance has of a volume that its row does not name. Idempotent. */
 export async function giveBack (context: BaseContext, { id }: Pick<LiveInstance, 'id'>, volumeId: string): Promise<void> {
   await removeVolumeOverlay(context, { id }, volumeId)
+  await shrinkRoom(context, id)
   await context.volumes?.detach(id, [volumeId])
 }
 

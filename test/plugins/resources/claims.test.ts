@@ -42,6 +42,8 @@ eachDatabase(t, 'what is kept is what is stored, after each change', async (t, d
     async () => { await claims.claim(claimOf('b', { vcpus: 8, name: 'other' }), anything) },
     async () => { await claims.rest('b') },
     async () => { await claims.rest('unknown') },
+    async () => { await claims.shrink('b', 3) },
+    async () => { await claims.shrink('unknown', 3) },
     async () => { await claims.release('instance', 'a') },
     async () => { await claims.replaceAll('instance', [claimOf('d'), claimOf('c', { active: false })]) },
     async () => { await t.rejects(claims.claim(claimOf('e'), () => { throw InsufficientResources(['cpu: 1 vCPU wanted']) }), { code: 'insufficient_resources' }) },

@@ -35,6 +35,30 @@ t.test('volumes take their size, and their overlays that of theirs', async (t) =
   t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 0, overlays_bytes: 0 } })
 })
 
+for (const state of ['Running', 'Stopped']) {
+  t.test(`the overlay of a volume that is taken away from an instance that is ${state} takes no room any more, at once or once the database is back`, async (t) => {
+    const app = await startWithVolumes(t, { plugins: [resources], sections: { resources: { config: { ...TEN, overcommit: { disk: false } } } } })
+    const { call } = app
+    const mounts = await Promise.all(['a', 'b'].map(async (name) => ({ volume_id: await app.makeVolume(name), mount_path: `/${name}`, readonly: true, overlay: true, overlay_size: '64MB' })))
+    t.equal((await create(app, 'web', { volumes: mounts })).status, 201)
+    await app.waitFor('web', 'Running')
+    if (state === 'Stopped') await call('POST', '/instances/web/stop')
+    const vcpus = state === 'Running' ? 1 : 0
+    const taken = async (): Promise<unknown> => {
+      const { cpu, disk_breakdown: { overlays_bytes: overlays }, allocations } = await viewOf(app, ADMIN_KEY)
+      return [cpu.allocated, overlays / 2 ** 20, allocations[0]?.disk_bytes]
+    }
+    t.same(await taken(), [vcpus, 160, 160 * 2 ** 20])
+    t.equal((await call('DELETE', '/instances/web/volumes/a')).status, 200)
+    t.same(await taken(), [vcpus, 96, 96 * 2 ** 20])
+    failOnce(t, ClaimRepository.prototype, 'shrink', { done: false })
+    t.ok((await call('DELETE', '/instances/web/volumes/b')).status >= 500)
+    await eventually('it takes no room', async () => (await viewOf(app, ADMIN_KEY)).disk_breakdown.overlays_bytes === 32 * 2 ** 20, { limitMs: 30_000 })
+    t.same(await taken(), [vcpus, 32, 32 * 2 ** 20])
+    t.equal((await call('GET', '/volumes/b')).status, 200)
+  })
+}
+
 t.test('a volume from an archive whose room cannot be fitted to it is none, and takes no room', async (t) => {
   const app = await startWithVolumes(t, { plugins: [resources], sections: { resources: { config: TEN } } })
   const make = Reflect.get(VolumeFiles.prototype, 'make')
