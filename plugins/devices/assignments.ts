@@ -13,10 +13,10 @@ import { gpuUsage } from './gpus.ts'
 import { bindVfio, loadVfio, restoreDriver } from './host/binding.ts'
 import { KernelSilent, type PatientSysfs } from './host/deadline.ts'
 import { assignable } from './host/group.ts'
-import { hasMdev, isProfile, makeMdev, MDEV_DEVICES, readMdevTypes, removeMdev, type MdevType } from './host/mdev.ts'
+import { hasMdev, isProfile, listMdevs, makeMdev, MDEV_DEVICES, readMdevTypes, removeMdev, type MdevType } from './host/mdev.ts'
 import { lendNode, takeNodeBack } from './host/nodes.ts'
 import { PCI_DEVICES, readDevice, VFIO_DRIVER } from './host/pci.ts'
-import { NO_GROUP, type DeviceRecord } from './record.ts'
+import { NO_GROUP, type DeviceRecord, type Mdev } from './record.ts'
 import type { DeviceRepository } from './repository.ts'
 
 export interface AssignmentsOptions {
@@ -107,7 +107,7 @@ export class Assignments implements Gpus {
     await this.#locks.hold(HOST, async () => { await this.#giveBack(instanceId) })
   }
 
-  /** Gives back the devices of all other instances. An earlier server may have been killed in between. For the plugin that knows the instances, at its start. */
+  /** Gives back the devices of all other instances: an earlier server may have been killed in between. Makes the mediated devices again that a restart of the host has ended. For the plugin that knows the instances, at its start. */
   async retainOnly (instanceIds: ReadonlySet<string>): Promise<void> {
     const { repository, log } = this.#options
     const [devices, bindings, mdevs] = await Promise.all([repository.all(), repository.bindings(), repository.mdevs()])
@@ -117,13 +117,15 @@ export class Assignments implements Gpus {
       await this.release(owner)
       log.info({ instance: owner }, 'devices of an instance that is no more are given back')
     }
+    for (const mdev of mdevs) if (instanceIds.has(mdev.instanceId)) await this.#provideAgain(mdev)
   }
 
   /** null when the host has no GPU that an instance could have */
   async gpus (): Promise<GpuUsage | null> {
     const { sysfs, repository } = this.#options
-    const [types, mdevs, devices] = await Promise.all([readMdevTypes(sysfs), repository.mdevs(), repository.all()])
-    return gpuUsage(types, mdevs.length, devices)
+    const [types, mdevs, there, devices] = await Promise.all([readMdevTypes(sysfs), repository.mdevs(), listMdevs(sysfs), repository.all()])
+    // One that could not be made again is among those that are available.
+    return gpuUsage(types, mdevs.filter(({ uuid }) => there.includes(uuid)).length, devices)
   }
 
   async #devicesOf (instanceId: string): Promise<DeviceRecord[]> {
@@ -163,16 +165,26 @@ export class Assignments implements Gpus {
     }
   }
 
-  /** Makes the mediated device of an instance, on the GPU with the most room. Idempotent. */
+  /** Before anybody else gets what it was a share of, also where the instance is stopped. Never rejects. */
+  async #provideAgain ({ uuid, instanceId, profile }: Mdev): Promise<void> {
+    try {
+      await this.#locks.hold(HOST, async () => { await this.#provideMdev(instanceId, { deviceIds: [], gpu: { profile, mdevUuid: uuid } }) })
+    } catch (error) {
+      this.#options.log.error({ err: error, instance: instanceId, mdev: uuid }, 'the share of a GPU that an instance has could not be made again; the next start of the instance or of the server tries it again')
+    }
+  }
+
+  /** Makes the mediated device of an instance: on the GPU that it was of, else on the one with the most room. Idempotent. When this rejects, its row stays for as long as the instance. */
   async #provideMdev (instanceId: string, { gpu }: DeviceClaim): Promise<void> {
     const { repository, sysfs } = this.#options
     if (gpu === undefined || await hasMdev(sysfs, gpu.mdevUuid)) return
     const types = await readMdevTypes(sysfs)
     const fitting = types.filter((type) => isProfile(type, gpu.profile))
     if (fitting.length === 0) throw NoSuchProfile(gpu.profile, [...new Set(types.map(({ name }) => name))])
-    const roomy = fitting.filter(({ available }) => available > 0).sort((a, b) => b.available - a.available)
+    const former = (await repository.mdevs()).find(({ uuid }) => uuid === gpu.mdevUuid)?.parent
+    const preferred = ({ parent }: MdevType): number => parent === former ? 1 : 0
+    const roomy = fitting.filter(({ available }) => available > 0).sort((a, b) => preferred(b) - preferred(a) || b.available - a.available)
     for (const type of roomy) if (await this.#makeMdev(instanceId, gpu, type)) return
-    await repository.removeMdev(gpu.mdevUuid)
     throw ProfileUsedUp(gpu.profile)
   }
 

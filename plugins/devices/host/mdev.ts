@@ -50,8 +50,13 @@ export async function makeMdev (sysfs: Sysfs, { parent, typeId }: MdevType, uuid
   }
 }
 
+/** The uuids of all mediated devices of the host. */
+export async function listMdevs (sysfs: Sysfs): Promise<readonly string[]> {
+  return await sysfs.list(MDEV_DEVICES)
+}
+
 export async function hasMdev (sysfs: Sysfs, uuid: string): Promise<boolean> {
-  return (await sysfs.list(MDEV_DEVICES)).includes(uuid)
+  return (await listMdevs(sysfs)).includes(uuid)
 }
 
 /** Does nothing when there is no such device. */

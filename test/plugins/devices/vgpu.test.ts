@@ -1,5 +1,8 @@
 // Shares of GPUs: which one is chosen, how long it lives, and what is known of them.
 import t from 'tap'
+import { Type } from 'typebox'
+import type { Gpus } from '../../../core/library/gpus.ts'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { until } from '../instances/crash.ts'
 import { startWithDevices } from './app.ts'
 import type { FakeDevice } from './fixture.ts'
@@ -32,6 +35,53 @@ t.test('an instance gets a share of the GPU with the most room, and its delete r
   t.same(await devices.mdevs(), [gpu?.mdev_uuid], 'made again')
   await call('DELETE', '/instances/web')
   t.same(await devices.mdevs(), [])
+})
+
+t.test('shares of stopped instances are their own after a restart of the host, each of the GPU that it was of', async (t) => {
+  const before = await startWithDevices(t, GPUS)
+  const { dataDir, devices, host } = before
+  const names = ['one', 'two', 'three']
+  for (const name of names) {
+    await before.make(name, { gpu: { profile: 'A40-2Q' } })
+    await before.waitFor(name, 'Running')
+    await before.call('POST', `/instances/${name}/stop`)
+  }
+  const shares = async () => await Promise.all((await devices.mdevs()).map(async (uuid) => [uuid, await devices.sysfs.read(`bus/mdev/devices/${uuid}/type`)]))
+  const had = await shares()
+  t.equal(had.length, 3)
+  await before.app.stop()
+  await devices.reboot()
+  const app = await startWithDevices(t, devices, { dataDir, host })
+  t.same(await shares(), had)
+  t.match(await app.call('POST', '/instances', { name: 'more', image: 'test', gpu: { profile: 'A40-2Q' } }), { status: 409, body: { code: 'insufficient_resources' } })
+  for (const name of names) t.equal((await app.call('POST', `/instances/${name}/start`)).status, 200)
+})
+
+t.test('a share that cannot be made again at the start keeps nothing from it, and is made once it can be', async (t) => {
+  let known: Gpus | undefined
+  const peek = definePlugin({
+    manifest: { id: 'peek', provides: [], requires: ['gpus'], config: Type.Object({}, { additionalProperties: false }) },
+    create: ({ gpus }) => ({ async start () { known = gpus } })
+  })
+  const before = await startWithDevices(t, GPUS)
+  const { dataDir, devices, host } = before
+  await before.make('web', { gpu: { profile: 'A40-2Q' } })
+  await before.waitFor('web', 'Running')
+  await before.call('POST', '/instances/web/stop')
+  const had = await devices.mdevs()
+  await before.app.stop()
+  await devices.reboot()
+  devices.onWrite = (path) => { if (path.endsWith('/create')) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }) }
+  const lines: Record<string, unknown>[] = []
+  const app = await startWithDevices(t, devices, { dataDir, host, lines, plugins: [peek] })
+  t.equal(lines.filter(({ msg }) => /could not be made again/.test(String(msg))).length, 1)
+  t.match(await known?.gpus(), { totalSlots: 3, usedSlots: 0 }, 'it is among those that are free')
+  t.match(await app.call('POST', '/instances/web/start'), { status: 409, body: { code: 'insufficient_resources' } })
+  devices.onWrite = undefined
+  await app.app.stop()
+  await startWithDevices(t, devices, { dataDir, host, plugins: [peek] })
+  t.same(await devices.mdevs(), had, 'also after a start that failed')
+  t.match(await known?.gpus(), { totalSlots: 3, usedSlots: 1 })
 })
 
 t.test('profiles are known by each of their names; when none is left, nothing stays behind', async (t) => {
