@@ -69,6 +69,8 @@ function handOn (registers: Registry[], source: () => Source): void {
       async collect () {
         const found = await figures(name)
         counter.reset()
+        // At 0 it would count anew: to Prometheus all of its past would have happened since.
+        if (label === undefined) counter.remove()
         for (const figure of found) counter.inc(labelsOf(label, figure), figure.value)
       }
     })

@@ -24,21 +24,30 @@ export function createIngressMetrics (registry: Registry, { isUp, ingresses, tra
   const starts = new Counter({ name: 'berth_ingress_starts_total', help: 'Starts of nginx', registers })
   const decisions = new Counter({ name: 'berth_ingress_decisions_total', help: 'Questions of nginx where a request goes; what it has kept it does not ask', labelNames: ['outcome'], registers })
   const orders = new Counter({ name: 'berth_ingress_certificate_orders_total', help: 'Certificates that an ACME authority was asked for', labelNames: ['outcome'], registers })
-  const gauge = (name: string, help: string, read: () => number | Promise<number>): void => {
-    registry.registerMetric(new Gauge({ name, help, registers: [], async collect () { this.set(await read()) } }))
+  const gauge = (name: string, help: string, read: () => number): void => {
+    registry.registerMetric(new Gauge({ name, help, registers: [], collect () { this.set(read()) } }))
   }
   gauge('berth_ingress_up', 'Whether nginx runs', () => isUp() ? 1 : 0)
   gauge('berth_ingress_ingresses', 'Ingresses of this host', ingresses)
-  gauge('berth_ingress_connections', 'Open connections of clients', async () => (await traffic())?.connections ?? 0)
-  // nginx counts from its start: a smaller number than before is a restart, as for any counter.
+  registry.registerMetric(new Gauge({
+    name: 'berth_ingress_connections',
+    help: 'Open connections of clients',
+    registers: [],
+    async collect () {
+      const now = await traffic()
+      this.remove()
+      if (now !== undefined) this.set(now.connections)
+    }
+  }))
+  // nginx counts from its start: a smaller number than before is a restart, as for any counter. So there is none, and no 0, while it does not answer.
   registry.registerMetric(new Counter({
     name: 'berth_ingress_requests_total',
     help: 'Requests of clients since nginx has started',
     registers: [],
     async collect () {
-      const requests = (await traffic())?.requests ?? 0
-      this.reset()
-      this.inc(requests)
+      const now = await traffic()
+      this.remove()
+      if (now !== undefined) this.inc(now.requests)
     }
   }))
   gauge('berth_ingress_certificate_end_timestamp_seconds', 'When the first of the certificates ends, as Unix time; 0 while there is none', () => (firstEnd() ?? 0) / 1000)

@@ -237,8 +237,11 @@ t.test('programs in instances are reached by name', { skip: skipReason() }, asyn
     t.match(await stage.ask({ host: 'plain.test' }), { status: 200, body: /"name":"other"/ })
   })
 
-  await t.test('nothing listens once it has ended', async (t) => {
+  await t.test('nothing listens once it has ended, and none of its figures is told', async (t) => {
+    const ofNginx = /^berth_ingress_(?:requests_total|connections) .*$/gm
+    t.match((await server.figures()).match(ofNginx), [/^berth_ingress_connections \d+$/, /^berth_ingress_requests_total [1-9]\d*$/])
     await server.stop()
+    t.notMatch(await server.figures(), ofNginx, 'a counter at 0 would make all of its past count as new')
     const socket = connect(stage.http, '127.0.0.1')
     const [error] = await once(socket, 'error')
     t.match(error, { code: 'ECONNREFUSED' })

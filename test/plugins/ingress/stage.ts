@@ -36,6 +36,8 @@ export function skipReason (): string | false {
 export interface Server {
   readonly ingresses: Ingresses
   readonly log: () => string
+  /** as Prometheus would read them */
+  readonly figures: () => Promise<string>
   /** As if it had been killed: nginx goes on. */
   crash (): Promise<void>
   stop (): Promise<void>
@@ -99,8 +101,9 @@ export class Stage {
       if (found === undefined) throw NotFound('instance', ref)
       return found
     }
+    const metrics = new Registry()
     const ingresses = compose({
-      log, database, commands: world.real, jobs: createJobs(), processes: createProcessRegister(), metrics: new Registry(), network, secrets: createSecrets(Buffer.alloc(32, 7)),
+      log, database, commands: world.real, jobs: createJobs(), processes: createProcessRegister(), metrics, network, secrets: createSecrets(Buffer.alloc(32, 7)),
       leases: { take: (id, reason) => { this.leases.push(`${id} ${reason}`); return { release: () => { this.leases.push(`${id} released`) } } } },
       waking: { wake: async (id) => await this.wake(id) },
       instanceCopies: { find }, server: { dataDir: world.folder, hostId: 'host-a' }
@@ -115,7 +118,7 @@ export class Stage {
     }
     world.later(async () => { await end(true) })
     await ingresses.begin(AbortSignal.timeout(60_000))
-    return { ingresses, log: () => lines.join(''), crash: async () => { await end(false) }, stop: async () => { await end(true) } }
+    return { ingresses, log: () => lines.join(''), figures: async () => await metrics.metrics(), crash: async () => { await end(false) }, stop: async () => { await end(true) } }
   }
 
   /** An ingress of the server that is there now. */
