@@ -17,17 +17,28 @@ export function createVolumeMetrics (registry: Registry, usage: () => Promise<Vo
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300],
     registers
   })
-  const bytes = new Gauge({ name: 'berth_volumes_bytes', help: 'Volumes of this host: their size, and what they take on disk', labelNames: ['kind'], registers })
+  // Both figures of one reading come from one answer.
+  let asked: Promise<VolumeUsage> | undefined
+  const now = async (): Promise<VolumeUsage> => {
+    asked ??= usage().finally(() => { asked = undefined })
+    return await asked
+  }
+  registry.registerMetric(new Gauge({
+    name: 'berth_volumes_bytes',
+    help: 'Volumes of this host: their size, and what they take on disk',
+    labelNames: ['kind'],
+    registers: [],
+    async collect () {
+      const { sizeBytes, allocatedBytes } = await now()
+      this.set({ kind: 'size' }, sizeBytes)
+      this.set({ kind: 'allocated' }, allocatedBytes)
+    }
+  }))
   registry.registerMetric(new Gauge({
     name: 'berth_volumes',
     help: 'Volumes of this host',
     registers: [],
-    async collect () {
-      const { count, sizeBytes, allocatedBytes } = await usage()
-      this.set(count)
-      bytes.set({ kind: 'size' }, sizeBytes)
-      bytes.set({ kind: 'allocated' }, allocatedBytes)
-    }
+    async collect () { this.set((await now()).count) }
   }))
   return {
     async timed (source, work) {

@@ -79,6 +79,17 @@ t.test('no volume takes the place of another by an id that is its name, or a nam
   t.equal((await call('POST', '/volumes', { id: 'own', name: 'own', size_gb: 1 })).status, 201)
 })
 
+t.test('the figures tell of the volumes as they are when they are read, also the first time', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const { call, makeVolume } = await startWithVolumes(t, { listen: true, lines })
+  const port = lines.find(({ msg }) => msg === 'metrics served')?.['port']
+  const figures = async (): Promise<string[]> => (await (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text()).split('\n').filter((line) => /^berth_volumes(?:_bytes)?[ {]/.test(line)).sort()
+  await makeVolume('data', { size_gb: 2 })
+  t.match(await figures(), ['berth_volumes 1', /^berth_volumes_bytes\{kind="allocated"\} [1-9]\d+$/, `berth_volumes_bytes{kind="size"} ${2 * 2 ** 30}`])
+  await call('DELETE', '/volumes/data')
+  t.same(await figures(), ['berth_volumes 0', 'berth_volumes_bytes{kind="allocated"} 0', 'berth_volumes_bytes{kind="size"} 0'])
+})
+
 t.test('the same request with an idempotency key makes one volume', async (t) => {
   const { call } = await startWithVolumes(t)
   const twice = await Promise.all([1, 2].map(async () => await call('POST', '/volumes', { name: 'once', size_gb: 1 }, { 'idempotency-key': 'k1' })))
