@@ -277,7 +277,7 @@ class Application implements App {
     const { metrics: { enabled, listen }, listen: api, tls } = this.config.server
     const { listener: own, metrics } = this.#parts
     if (enabled) {
-      const listener = await listenAt('server.metrics.listen', listen, async () => await startMetricsListener({ listen }, metrics))
+      const listener = await listenAt('server.metrics.listen', listen, async () => await startMetricsListener({ listen }, metrics, this.log))
       this.#undo.add(() => listener.close())
       this.log.info({ port: listener.port }, 'metrics served')
     }

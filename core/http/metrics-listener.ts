@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from 'prom-client'
+import type { Logger } from '../contracts/services.ts'
+import { MetricsText } from '../metrics/text.ts'
 
 export interface MetricsListener {
   /** the port that it listens on */
@@ -11,16 +13,15 @@ export interface MetricsListener {
 }
 
 /** Listens on `host:port`. */
-export async function startMetricsListener (config: { readonly listen: string }, registry: Registry): Promise<MetricsListener> {
+export async function startMetricsListener (config: { readonly listen: string }, registry: Registry, log: Logger): Promise<MetricsListener> {
+  const metrics = new MetricsText(registry, log)
   const { hostname, port } = new URL(`http://${config.listen}`)
   const server = createServer((request, response) => {
     if (request.url?.split('?')[0] !== '/metrics') {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('only /metrics is here\n')
       return
     }
-    registry.metrics().then(
-      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
-      (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(`${String(error)}\n`))
+    void metrics.read().then((text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text))
   })
   // URL omits port 80, the default of http
   server.listen(port === '' ? 80 : Number(port), hostname.replace(/^\[|\]$/g, ''))

@@ -8,6 +8,7 @@ import { defineError } from '../../../core/errors/define.ts'
 import { InvalidState, NotFound } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
 import { namedSchema } from '../../../core/http/schemas.ts'
+import { createLog } from '../../../core/logging/log.ts'
 import { API_VERSION } from '../../../core/version.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp } from '../../helpers/http.ts'
@@ -322,7 +323,7 @@ t.test('metrics count requests by route pattern, on their own listener', async (
   await send({ url: '/things/a' })
   await send({ url: '/things/b' })
   await send({ url: '/none' })
-  const listener = await startMetricsListener({ listen: '127.0.0.1:0' }, metrics)
+  const listener = await startMetricsListener({ listen: '127.0.0.1:0' }, metrics, createLog({ level: 'silent' }))
   t.teardown(() => listener.close())
   const text = await (await fetch(`http://127.0.0.1:${listener.port}/metrics`)).text()
   t.match(text, 'berth_http_requests_total{method="GET",route="/things/:id",status="200"} 2')
