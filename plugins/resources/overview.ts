@@ -23,8 +23,7 @@ export function overviewOf (limits: Limits, usage: DiskUsage, total: Totals, { c
     cpu: statusOf('cpu', limits.cpu, total.vcpus),
     memory: statusOf('memory', limits.memory, total.memoryBytes),
     disk: diskOf(limits, countedDisk(total, limits) + usage.imageBytes + usage.registryBytes),
-    // One link carries both directions; the fuller one decides what is left.
-    network: { ...statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)), ...limits.networkReason === undefined ? {} : { reason: limits.networkReason } },
+    network: { ...networkOf(limits, total), ...limits.networkReason === undefined ? {} : { reason: limits.networkReason } },
     ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
     gpu: gpus === null ? null : gpuOf(gpus),
     disk_breakdown: breakdown,
@@ -57,9 +56,18 @@ function diskOf ({ disk, freeDiskBytes = Infinity }: Limits, allocated: number):
   return { ...status, available: Math.min(status.available, freeDiskBytes) }
 }
 
-function widest ({ download, upload }: Limits): Capacity {
-  if (download === undefined || upload === undefined) return download ?? upload ?? UNKNOWN
-  return download.limit >= upload.limit ? download : upload
+/** The direction that is fuller, by its own limit: it decides whether there is room. One without a limit never does. */
+function networkOf ({ download, upload }: Limits, { downloadBps, uploadBps }: Totals): ResourceStatus {
+  if (download === undefined && upload === undefined) return statusOf('network', UNKNOWN, Math.max(downloadBps, uploadBps))
+  const down = statusOf('network', download ?? UNKNOWN, downloadBps)
+  const up = statusOf('network', upload ?? UNKNOWN, uploadBps)
+  if (download === undefined || upload === undefined) return upload === undefined ? down : up
+  const difference = fullness(down) - fullness(up)
+  return difference > 0 || (difference === 0 && download.limit >= upload.limit) ? down : up
+}
+
+function fullness ({ allocated, effective_limit: limit }: ResourceStatus): number {
+  return limit === 0 ? Number.MAX_VALUE : allocated / limit
 }
 
 /** What only a VM takes counts where there is a VM. */
