@@ -92,7 +92,7 @@ function labelsOf (label: string | undefined, figure: Figure): Record<string, st
   return label === undefined || figure.label === undefined ? {} : { [label]: figure.label }
 }
 
-/** Empty while the proxy does not answer: old figures would look as if nothing happened. */
+/** Empty while the proxy does not run: old figures would look as if nothing happened. */
 async function ask (source: Source): Promise<ReadonlyMap<string, readonly Figure[]>> {
   const text = await source.proxyMetrics()
   const found = new Map<string, Figure[]>()

@@ -218,13 +218,9 @@ export class Egress implements EgressService {
     return await this.#ask(async () => await this.#options.client.audit(instanceId, after, limit))
   }
 
-  /** The proxy's own figures; `undefined` while it does not answer. */
+  /** The proxy's own figures; `undefined` while it does not run. Rejects when it does not tell them, which the reader logs. */
   async proxyMetrics (): Promise<string | undefined> {
-    if (!this.#keeper.isUp) return undefined
-    return await this.#options.client.metrics().catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'the egress proxy has not told its figures')
-      return undefined
-    })
+    return this.#keeper.isUp ? await this.#options.client.metrics() : undefined
   }
 
   /** @throws egress_unavailable */

@@ -2,12 +2,16 @@
 import { X509Certificate } from 'node:crypto'
 import { Registry } from 'prom-client'
 import t from 'tap'
+import { createLog } from '../../../core/logging/log.ts'
+import { MetricsText } from '../../../core/metrics/text.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
+import { ControlClient } from '../../../plugins/egress/control/client.ts'
 import { createMetrics } from '../../../plugins/egress/metrics.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, until } from './stage.ts'
 
 const skip = skipReason()
+const ofProxy = /^berth_egress_(?!up |acknowledged_revision |pushes_total|proxy_starts_total ).*$/m
 
 t.test('a policy is enforced once the call has resolved, and lifted', { skip }, async (t) => {
   const stage = await setStage(t)
@@ -150,7 +154,6 @@ t.test('the proxy\'s figures are among the server\'s, and none are shown that ar
   const server = await stage.server()
   const registry = new Registry()
   createMetrics(registry, () => server.egress).pushes.inc({ outcome: 'enforced' })
-  const ofProxy = /^berth_egress_(?!up |acknowledged_revision |pushes_total|proxy_starts_total ).*$/m
   const before = await registry.metrics()
   t.match(before, /^berth_egress_up 0$/m)
   t.notMatch(before, ofProxy, 'a counter at 0 would make all of its past count as new')
@@ -163,4 +166,20 @@ t.test('the proxy\'s figures are among the server\'s, and none are shown that ar
   const after = await registry.metrics()
   t.match(after, /^berth_egress_up 0$/m)
   t.notMatch(after, ofProxy)
+})
+
+t.test('a proxy that runs and tells no figures is logged once, however often they are read', { skip }, async (t) => {
+  const stage = await setStage(t)
+  const server = await stage.server({ client: Object.assign(new ControlClient(stage.paths.controlSocket), { metrics: async () => { throw new Error('no figures today') } }) })
+  await server.egress.enforce('a', '10.100.0.2', specOf(server))
+  const registry = new Registry()
+  createMetrics(registry, () => server.egress)
+  let log = ''
+  const text = new MetricsText(registry, createLog({ level: 'info', destination: { write: (line) => { log += line } } }))
+  for (let reading = 0; reading < 3; reading++) {
+    const figures = await text.read()
+    t.match(figures, /^berth_egress_up 1$/m)
+    t.notMatch(figures, ofProxy)
+  }
+  t.equal(`${log}${server.log()}`.split('\n').filter((line) => line.includes('no figures today')).length, 1)
 })
