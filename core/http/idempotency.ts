@@ -1,20 +1,20 @@
 // `Idempotency-Key`: a create that is sent twice happens once, even after a restart or with several servers on one database.
 // Only answers below 400 are remembered: an error created nothing, and its cause may be gone the next time.
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
 import type { Knex } from 'knex'
-import { durableIdOf } from '../auth/durable-id.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { hostClocks, steadyClock, type Clocks } from '../steady-clock.ts'
 import { IdempotencyInProgress, IdempotencyKeyReused } from './errors.ts'
 import { OwnClaims } from './idempotency-own.ts'
 import { stillWorks } from './idempotency-owner.ts'
 import { createIdempotencyRepository, type Claim, type IdempotencyRepository, type StoredAnswer } from './idempotency-repository.ts'
+import { keptHeaders } from './kept-headers.ts'
+import { contentHashOf, placeOf } from './same-request.ts'
 
 const REMEMBER_MS = 24 * 3_600_000
 const SWEEP_MS = 3_600_000
 const MAX_TRIES = 5
-const KEPT_HEADERS = ['content-type', 'location', 'link', 'retry-after']
 
 interface Time {
   /** epoch ms */
@@ -105,22 +105,13 @@ function answerAfter (repository: IdempotencyRepository, claims: Claims, own: Ow
 function storable (reply: FastifyReply, payload: unknown): StoredAnswer | undefined {
   const body = payload == null ? '' : payload
   if (reply.statusCode >= 400 || typeof body !== 'string') return undefined
-  const headers = KEPT_HEADERS.flatMap((name) => {
-    const value = reply.getHeader(name)
-    return value === undefined ? [] : [[name, String(value)] as const]
-  })
-  return { status: reply.statusCode, headers: Object.fromEntries(headers), body }
+  return { status: reply.statusCode, headers: keptHeaders(reply), body }
 }
 
 function claimFor (request: FastifyRequest, key: string, owner: string, now: number): Claim {
-  const [path = ''] = request.url.split('?', 1)
-  const place = [request.principal === null ? '' : durableIdOf(request.principal), request.method, path, key].join('\0')
-  // What the request asks for stands in its body, or in its query when the body is a stream. Without a query its hash is what it always was: remembered answers outlive an upgrade.
-  const query = JSON.stringify(sorted(request.query)) ?? ''
   return {
-    id: createHash('sha256').update(place).digest('hex'),
-    // An HMAC, since a body may hold a password that could be guessed from a plain hash.
-    requestHash: createHmac('sha256', key).update(JSON.stringify(sorted(request.body)) ?? '').update(query === '{}' ? '' : `\0${query}`).digest('hex'),
+    id: createHash('sha256').update(`${placeOf(request)}\0${key}`).digest('hex'),
+    requestHash: contentHashOf(request, key),
     owner,
     createdAt: now,
     expiresAt: now + REMEMBER_MS
@@ -130,13 +121,6 @@ function claimFor (request: FastifyRequest, key: string, owner: string, now: num
 function checkKey (key: string | string[]): string {
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw InvalidRequest('header idempotency-key must have 1 to 255 printable characters and no space')
   return key
-}
-
-// The same object with its keys in another order is the same request.
-function sorted (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)]))
 }
 
 function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository, own: OwnClaims, { now, steadyFor }: Time): void {

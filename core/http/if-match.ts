@@ -8,7 +8,7 @@ export const CONDITIONAL_METHODS: ReadonlySet<string> = new Set(['PATCH', 'PUT',
 const MAX_TAGS = 20
 const PASSED_ON = ['content-type', 'retry-after', 'x-should-retry']
 
-const CHANGING_METHODS: ReadonlySet<string> = new Set([...CONDITIONAL_METHODS, 'POST'])
+export const CHANGING_METHODS: ReadonlySet<string> = new Set([...CONDITIONAL_METHODS, 'POST'])
 
 /** The function that ends the turn of a request. */
 type Ends = WeakMap<FastifyRequest, () => void>

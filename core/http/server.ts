@@ -30,6 +30,7 @@ import { documentTags, type DocumentTag } from './openapi/tags.ts'
 import { assumeEmptyBody } from './optional-body.ts'
 import { parseQuery, refuseLongQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
+import { answerRepeats } from './repeated-requests.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
 import { traceRequests, type RequestTraces } from './trace-requests.ts'
@@ -132,6 +133,7 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
 function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, database, hostId, clocks }: HttpOptions, traces: RequestTraces): void {
   const noteRoute = answerUnknownRoutes(app)
   const remember = rememberAnswers(app, { database, hostId }, clocks)
+  const joinRepeats = answerRepeats(app)
   const checkVersion = checkVersions(app)
   const authorizeAgain = authorizationAfterBody(apiKeys, authenticators)
   const resumeTrace: preValidationHookHandler = (request, _reply, done) => { traces.resume(request, done) }
@@ -143,6 +145,7 @@ function addRouteHooks (app: FastifyInstance, { apiKeys, authenticators, databas
     const first = [...takesBody(route) ? [authorizeAgain, resumeTrace] : [], ...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
     if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]
     remember(route)
+    joinRepeats(route)
     checkVersion(route)
     nameErrors(this, route)
     noteRoute(route)
