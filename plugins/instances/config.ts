@@ -62,7 +62,7 @@ export const InstancesConfig = Type.Object({
     floorPercent: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Of its memory, what a guest keeps when the host asks for some' }),
     floorSize: Size('128MB', 'What it keeps at least')
   }, { additionalProperties: false, default: {} }),
-  imageWait: Duration('1m', 'How long a create waits for its image'),
+  imageWait: Duration('45s', 'How long a create waits for its image. Clients such as the official SDKs give up after a minute'),
   stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
   deleteGrace: Duration('2s', 'The same for a graceful delete'),
   vmUserBase: Type.Integer({

@@ -1,8 +1,10 @@
 // Each rule of a create request has its code and names the field, and the rules come in a fixed order.
+import Hypeman from '@onkernel/hypeman'
 import t from 'tap'
+import { withDefaults } from '../../../core/config/defaults.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { PluginBoard } from '../../../core/plugins/reports.ts'
-import { resolveSettings, type InstancesConfig, type Settings } from '../../../plugins/instances/config.ts'
+import { InstancesConfig, resolveSettings, type Settings } from '../../../plugins/instances/config.ts'
 import type { CreateInstance } from '../../../plugins/instances/api/schemas.ts'
 import { specOf as specOfRequest, type Available } from '../../../plugins/instances/validate/create.ts'
 import { createRequestOf } from '../../../plugins/instances/validate/request.ts'
@@ -41,6 +43,11 @@ t.test('defaults are filled in', async (t) => {
   t.same(specOf(body({}), settings, drivers), {
     env: {}, hypervisor: 'qemu', vcpus: 2, memoryBytes: 2 ** 30, overlayBytes: 10 * 2 ** 30, skipGuestAgent: false, skipKernelHeaders: false, network: { enabled: false }, tags: {}
   })
+})
+
+t.test('a create that waits for its image is answered before the official SDK gives it up', async (t) => {
+  const { imageWait } = withDefaults({ ...InstancesConfig }, {}) as InstancesConfig
+  t.ok(resolveSettings({ ...config, imageWait }).imageWaitMs <= Hypeman.DEFAULT_TIMEOUT - 10_000, imageWait)
 })
 
 t.test('what is asked for is taken', async (t) => {
