@@ -81,7 +81,7 @@ export type BuildView = Static<typeof BuildView>
 
 export const BuildList = Type.Array(BuildView)
 
-export const ListBuildsQuery = Type.Object({ ...listQuery(['created_at'], 'created_at'), ...TagsQuery, status: Type.Optional(oneOf(BUILD_STATUSES, { description: 'Only builds with this status' })) }, closed)
+export const ListBuildsQuery = Type.Object({ ...listQuery(['created_at'], '-created_at'), ...TagsQuery, status: Type.Optional(oneOf(BUILD_STATUSES, { description: 'Only builds with this status' })) }, closed)
 export type ListBuildsQuery = Static<typeof ListBuildsQuery>
 
 export const BuildPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -50,7 +50,7 @@ export type SnapshotView = Static<typeof SnapshotView>
 export const SnapshotList = Type.Array(SnapshotView)
 
 export const ListSnapshotsQuery = Type.Object({
-  ...listQuery(['created_at', 'name'], 'created_at'),
+  ...listQuery(['created_at', 'name'], '-created_at'),
   ...TagsQuery,
   ...NameQuery,
   source_instance_id: Type.Optional(Type.String({ minLength: 1, maxLength: 191, description: 'Id, name, or the beginning of the id of the source, also of one that is gone; of an unknown one there are none' })),

@@ -55,17 +55,18 @@ t.test('a build whose error is longer than anybody reads is cut', async (t) => {
   t.equal(String((await app.become(await app.build(), 'failed'))['error']).length, 16 * 1024 + 1)
 })
 
-t.test('lists are by age, filtered by tags, and in pages', async (t) => {
+t.test('lists begin with the newest, are filtered by tags, and come in pages', async (t) => {
   const app = await startBuilds(t)
   const ids: string[] = []
   for (const tags of ['{"team":"x","env":"p"}', '{"team":"x"}', '{}']) ids.push(await app.build({ tags }))
   const listed = async (query: string): Promise<string[]> => JSON.parse((await app.call('GET', `/builds${query}`)).text).map(({ id }: { id: string }) => id)
-  t.same(await listed(''), ids)
-  t.same(await listed('?tags[team]=x'), ids.slice(0, 2))
+  t.same(await listed(''), ids.toReversed())
+  t.same(await listed('?sort=created_at'), ids)
+  t.same(await listed('?tags[team]=x'), [ids[1], ids[0]])
   t.same(await listed('?tags[team]=x&tags[env]=p'), ids.slice(0, 1))
   t.same(await listed('?status=cancelled'), [])
   t.match((await app.call('GET', '/builds?limit=2')).headers['link'], /rel="next"/)
-  t.same(await listed(`?limit=2&after=${ids[1] ?? ''}`), ids.slice(2))
+  t.same(await listed(`?limit=2&after=${ids[1] ?? ''}`), ids.slice(0, 1))
   for (const query of ['?limit=0', '?status=over', '?tags=x', '?other=1', '?after=nobody']) t.equal((await app.call('GET', `/builds${query}`)).status, 400, query)
 })
 
@@ -80,7 +81,7 @@ t.test('only so many builds that are over are kept, and only so long', async (t)
   }
   const running = await app.build({ target: 'hold' })
   const waiting = await app.build()
-  const kept = [...ids.slice(2), running, waiting]
+  const kept = [waiting, running, ...ids.slice(2).reverse()]
   const listed = async (): Promise<string[]> => JSON.parse((await app.call('GET', '/builds')).text).map(({ id }: { id: string }) => id)
   // The last one's end is told before what it made too many goes.
   await until(async () => (await listed()).length === kept.length)

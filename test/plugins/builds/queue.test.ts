@@ -28,7 +28,7 @@ t.test('ten builds at once with a limit of two run two at a time and in order, a
   }
   t.same(runner.order, ids)
   t.equal(runner.most, 2)
-  const listed: { id: string }[] = JSON.parse((await app.call('GET', '/builds')).text)
+  const listed: { id: string }[] = JSON.parse((await app.call('GET', '/builds?sort=created_at')).text)
   t.same(listed.map(({ id }) => id), ids, 'the list is in the order of creation')
 })
 
@@ -37,7 +37,7 @@ t.test('ten requests at the same moment become ten builds, in the order of the l
   app.runner.onRun = (run) => { run.finish() }
   const ids = await Promise.all(Array.from({ length: 10 }, async () => await app.build()))
   for (const id of ids) await app.become(id, 'ready')
-  const listed: { id: string, created_at: string, started_at: string }[] = JSON.parse((await app.call('GET', '/builds')).text)
+  const listed: { id: string, created_at: string, started_at: string }[] = JSON.parse((await app.call('GET', '/builds?sort=created_at')).text)
   t.same(listed.map(({ id }) => id).sort(), [...app.runner.order].sort())
   t.same(listed.map(({ started_at: at }) => at), listed.map(({ started_at: at }) => at).sort())
   t.same(listed.map(({ created_at: at }) => at), listed.map(({ created_at: at }) => at).sort())

@@ -33,7 +33,7 @@ t.test('the SDK asks for a build, follows it and cancels another', async (t) => 
   t.notOk('buildkit_version' in (ready.provenance ?? {}), 'it was not BuildKit')
   t.equal(ready.duration_ms, Date.parse(ready.completed_at ?? '') - Date.parse(ready.started_at ?? ''))
   const other = await sdk.builds.create({ source })
-  t.same((await sdk.builds.list()).map(({ id }) => id), [made.id, other.id])
+  t.same((await sdk.builds.list()).map(({ id }) => id), [other.id, made.id], 'the newest first: the SDK reads one page, of a thousand')
   t.same((await sdk.builds.list({ tags: { team: 'a' } })).map(({ id }) => id), [made.id])
   await runner.begun(other.id)
   await sdk.builds.cancel(other.id)

@@ -67,7 +67,7 @@ t.test('names are unique for one source, and free again after a delete', async (
   t.same(both.sort(), [201, 409], 'of two at once, one gets it')
 })
 
-t.test('a list can be filtered and paged, and begins with the oldest', async (t) => {
+t.test('a list can be filtered and paged, and begins with the newest', async (t) => {
   const { call, take, id, clock } = await withRunning(t)
   const made: string[] = []
   for (const fields of [{ name: 'a', tags: { team: 'x' } }, { name: 'b', tags: { team: 'x', env: 'p' } }, {}]) {
@@ -78,15 +78,16 @@ t.test('a list can be filtered and paged, and begins with the oldest', async (t)
   clock.ms++
   made.push(await take('web', 'Stopped'))
   const list = async (query: string): Promise<unknown[]> => ids((await call('GET', `/snapshots${query}`)).body)
-  t.same(await list(''), made)
+  t.same(await list(''), made.toReversed())
+  t.same(await list('?sort=created_at'), made)
   t.same(await list('?name=b'), [made[1]])
   t.same(await list('?name=B'), [])
   t.same(await list('?kind=Stopped'), [made[3]])
-  t.same(await list(`?source_instance_id=${id}&kind=Standby`), made.slice(0, 3))
-  t.same(await list('?source_instance_id=web'), made)
-  t.same(await list('?tags[team]=x'), made.slice(0, 2))
+  t.same(await list(`?source_instance_id=${id}&kind=Standby`), made.slice(0, 3).reverse())
+  t.same(await list('?source_instance_id=web'), made.toReversed())
+  t.same(await list('?tags[team]=x'), [made[1], made[0]])
   t.same(await list('?tags[team]=x&tags[env]=p'), [made[1]])
-  t.same(await list(`?limit=2&after=${made[0] ?? ''}`), made.slice(1, 3))
+  t.same(await list(`?limit=2&after=${made[3] ?? ''}`), [made[2], made[1]])
   t.match((await call('GET', '/snapshots?limit=1')).headers['link'], /rel="next"/)
   t.match(await call('GET', '/snapshots?after=nothing'), { status: 400, body: { message: /after/ } })
 })
@@ -290,7 +291,7 @@ t.test('snapshots and what is left of their compression outlive the server', asy
   const packed = await first.take('web', 'Standby', { compression: { enabled: true } })
   await first.app.stop()
   const second = await startWithSnapshots(t, { host, dataDir: first.dataDir })
-  t.same(ids((await second.call('GET', '/snapshots')).body), [plain, packed].sort((a, b) => a < b ? -1 : 1), 'of one moment, so in the order of their ids')
+  t.same(ids((await second.call('GET', '/snapshots')).body), [plain, packed].sort((a, b) => a < b ? 1 : -1), 'of one moment, so by their ids')
   await second.compressed(packed)
   t.match(await second.call('POST', `/snapshots/${packed}/fork`, { name: 'fork' }), { status: 201 })
 })

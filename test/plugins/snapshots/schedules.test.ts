@@ -33,7 +33,7 @@ function calls (t: Test, { call }: SnapshotsApp): Pick<Scheduled, 'set' | 'get' 
     },
     get: async () => (await call('GET', URL)).body,
     async list () {
-      const { body } = await call('GET', '/snapshots')
+      const { body } = await call('GET', '/snapshots?sort=created_at')
       return Array.isArray(body) ? body : []
     }
   }
