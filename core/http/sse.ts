@@ -1,5 +1,6 @@
 // What answers that are Server-Sent Events have in common.
 import { Readable } from 'node:stream'
+import { Stopping } from './errors.ts'
 
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream',
@@ -18,7 +19,17 @@ export function sseComment (text: string): string {
 
 const BUFFERED_BYTES = 256 * 1024
 
-/** The text of events as an answer, produced no faster than the client reads it. */
-export function eventStream (events: AsyncIterable<string>): Readable {
-  return Readable.from(events, { objectMode: false, highWaterMark: BUFFERED_BYTES })
+/**
+ * The text of events as an answer, produced no faster than the client reads it.
+ * @param over aborts when the client has left or, for what is followed, when the server stops. The answer breaks off then: an end would tell the client that nothing more will come
+ */
+export function eventStream (events: AsyncIterable<string>, over: AbortSignal): Readable {
+  const stream = Readable.from(events, { objectMode: false, highWaterMark: BUFFERED_BYTES })
+  const breakOff = (): void => { stream.destroy(Stopping()) }
+  over.addEventListener('abort', breakOff)
+  stream.once('close', () => { over.removeEventListener('abort', breakOff) })
+  // Fastify listens for errors only once it sends.
+  stream.on('error', () => {})
+  if (over.aborted) breakOff()
+  return stream
 }

@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { NotFound, PluginDisabled } from '../../core/errors/common.ts'
-import { untilStop } from '../../core/http/client-gone.ts'
+import { clientGone, untilStop } from '../../core/http/client-gone.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
@@ -108,12 +108,10 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
         querystring: EventsQuery
       }
     }, async (request, reply) => {
-      const events = await builds.events(request.params.id, {
-        follow: request.query.follow ?? false,
-        lastEventId: lastEventId(request),
-        signal: untilStop(app, request, reply)
-      })
-      return reply.headers(SSE_HEADERS).send(eventStream(events))
+      const { follow = false } = request.query
+      const signal = follow ? untilStop(app, request, reply) : clientGone(request, reply)
+      const events = await builds.events(request.params.id, { follow, lastEventId: lastEventId(request), signal })
+      return reply.headers(SSE_HEADERS).send(eventStream(events, signal))
     })
   }
 }

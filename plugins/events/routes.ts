@@ -31,7 +31,7 @@ export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsy
       const { after, ...filter } = request.query
       const signal = untilStop(app, request, reply)
       const stream = await events.stream({ filter, after: lastEventId(request) ?? after, owner: present(request.principal), principal: async () => await callerOf(request, apiKeys), signal })
-      return reply.headers(SSE_HEADERS).send(eventStream(stream))
+      return reply.headers(SSE_HEADERS).send(eventStream(stream, signal))
     })
 
     app.get('/events/snapshot', {

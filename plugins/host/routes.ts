@@ -45,8 +45,9 @@ export function hostRoutes ({ checks, processes, log }: Host): FastifyPluginAsyn
     }, async (request, reply) => {
       const after = request.headers['last-event-id']
       const { limit = DEFAULT_LINES, level } = request.query
-      const lines = await log.follow({ limit, level, after: typeof after === 'string' && after !== '' ? after : undefined }, request.principal, untilStop(app, request, reply))
-      return reply.headers(SSE_HEADERS).send(eventStream(lines))
+      const signal = untilStop(app, request, reply)
+      const lines = await log.follow({ limit, level, after: typeof after === 'string' && after !== '' ? after : undefined }, request.principal, signal)
+      return reply.headers(SSE_HEADERS).send(eventStream(lines, signal))
     })
   }
 }

@@ -60,6 +60,9 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
         description: 'Server-Sent Events: requests to the instance from now on, the data of each is an entry as in GET /instances/{id}/ingress. Ends when the instance is deleted',
         params: IngressRef
       }
-    }, async (request, reply) => reply.headers(SSE_HEADERS).send(eventStream(ingresses.follow(request.params.id, untilStop(app, request, reply)))))
+    }, async (request, reply) => {
+      const signal = untilStop(app, request, reply)
+      return reply.headers(SSE_HEADERS).send(eventStream(ingresses.follow(request.params.id, signal), signal))
+    })
   }
 }

@@ -260,7 +260,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     logs (ref, request, signal) {
       const instance = instances.find(ref)
       requireOwn('logs', instance)
-      return openLog(context, instance, request, until(signal))
+      return openLog(context, instance, request, request.follow === true ? until(signal) : signal)
     },
 
     exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },

@@ -8,7 +8,7 @@ const HEARTBEAT = sseComment('ping')
 
 /** The events of a log, pulled no faster than the client reads. */
 export function sseStream (options: FollowOptions, trimCarriageReturn: boolean): Readable {
-  return eventStream(events(options, trimCarriageReturn))
+  return eventStream(events(options, trimCarriageReturn), options.signal)
 }
 
 async function * events (options: FollowOptions, trimCarriageReturn: boolean): AsyncGenerator<string, void, void> {
@@ -19,7 +19,8 @@ async function * events (options: FollowOptions, trimCarriageReturn: boolean): A
     const text = block.length === 0 ? HEARTBEAT : asEvents(splitter.push(block))
     if (text !== '') yield text
   }
-  const last = asEvents(splitter.flush())
+  // What a follower has of a line when it is interrupted is no line.
+  const last = options.signal.aborted ? '' : asEvents(splitter.flush())
   if (last !== '') yield last
 }
 
