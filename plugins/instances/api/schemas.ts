@@ -286,7 +286,7 @@ export type PathInfo = Static<typeof PathInfo>
 /** Both fields are plain strings here, since their faults have codes of their own: invalid_state and invalid_timeout. */
 export const WaitQuery = Type.Object({
   state: Type.Optional(Type.String({ maxLength: 64, description: `One of ${STATES.join(', ')}` })),
-  timeout: Type.Optional(Type.String({ maxLength: 64, description: 'Go duration, 60s when absent, at most 5m' }))
+  timeout: Type.Optional(Type.String({ maxLength: 64, description: 'Go duration, 60s when absent or empty; of a longer one than 5m, 5m' }))
 }, closed)
 
 export const WaitAnswer = Type.Object({
