@@ -1,5 +1,6 @@
 // The plugin's own figures, and those of the proxy, which is asked when somebody reads them.
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { FIGURES, type FigureKind } from '../../proxy/contract/figures.ts'
 
 interface Source {
   readonly revision: number | undefined
@@ -15,33 +16,10 @@ export interface EgressMetrics {
 
 interface Figure { readonly label: string | undefined, readonly value: number }
 
-/** The proxy's figures that are passed on: name, help, and label of each value. Its other figures are about its process. */
-const COUNTERS = [
-  ['berth_egress_requests_total', 'Lines of the log of requests, by protocol', 'protocol'],
-  ['berth_egress_refusals_total', 'What was refused or failed, by reason', 'reason'],
-  ['berth_egress_guest_bytes_total', 'Bytes of bodies that guests sent'],
-  ['berth_egress_origin_bytes_total', 'Bytes of bodies that origins sent'],
-  ['berth_egress_injected_total', 'Credentials that were put into requests'],
-  ['berth_egress_echoes_replaced_total', 'Secrets that were taken out of answers'],
-  ['berth_egress_certificates_total', 'Certificates that were made'],
-  ['berth_egress_origin_connections_total', 'Connections to origins'],
-  ['berth_egress_dns_queries_total', 'DNS queries of guests in mode all'],
-  ['berth_egress_audit_dropped_total', 'Entries of the log of requests that made room for later ones of their VM'],
-  ['berth_egress_audit_lost_total', 'Requests that could not be recorded'],
-  ['berth_egress_worker_ends_total', 'How often a worker of the proxy has ended without having been asked to', 'worker']
-] as const
-const GAUGES = [
-  ['berth_egress_vms', 'VMs that have a policy'],
-  ['berth_egress_policy_revision', 'Policy revision that is enforced; -1 before the first'],
-  ['berth_egress_connections', 'Open connections of guests'],
-  ['berth_egress_requests_under_way', 'Requests that are under way'],
-  ['berth_egress_audit_bytes', 'Size of the log of requests'],
-  ['berth_egress_cut_off_vms', 'VMs without a way out because their traffic kept ending workers of the proxy'],
-  ['berth_egress_worker_up', 'Whether a worker of the proxy takes connections: 1 or 0', 'worker'],
-  ['berth_egress_worker_resident_bytes', 'Memory of a worker of the proxy', 'worker']
-] as const
+/** The proxy's figures that a server hands on. */
+const HANDED_ON: ReadonlyArray<FigureKind & { readonly name: string }> = Object.entries<FigureKind>(FIGURES).map(([name, figure]) => ({ name, ...figure })).filter(({ isInside }) => isInside !== true)
 
-const LINE = /^(berth_egress_[a-z_]+)(?:\{[a-z_]+="([^"]*)"\})? (-?[0-9.e+]+)$/gm
+const LINE = /^(berth_egress_[a-z_]+)(?:\{[a-z_]+="([^"]*)"\})? ([0-9.e+-]+)$/gm
 
 /** @param source is called at each reading, never before */
 export function createMetrics (registry: Registry, source: () => Source): EgressMetrics {
@@ -63,7 +41,7 @@ function handOn (registers: Registry[], source: () => Source): void {
     asked ??= ask(source()).finally(() => { asked = undefined })
     return (await asked).get(name) ?? []
   }
-  for (const [name, help, label] of COUNTERS) {
+  for (const { name, help, label } of HANDED_ON.filter(({ kind }) => kind === 'counter')) {
     const counter: Counter = new Counter({
       name, help, registers, labelNames: label === undefined ? [] : [label],
       async collect () {
@@ -75,7 +53,7 @@ function handOn (registers: Registry[], source: () => Source): void {
       }
     })
   }
-  for (const [name, help, label] of GAUGES) {
+  for (const { name, help, label } of HANDED_ON.filter(({ kind }) => kind === 'gauge')) {
     const gauge: Gauge = new Gauge({
       name, help, registers, labelNames: label === undefined ? [] : [label],
       async collect () {

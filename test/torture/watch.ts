@@ -11,6 +11,8 @@ const POLL_MS = 500
 const MAX_STALL_SECONDS = 1
 const SAID_STALL_SECONDS = 0.3
 const ANSWER_MS = 20_000
+/** looks, one after the other */
+const MOST_UNTOLD = 10
 
 /** What it gives ends it. */
 export function watch (world: World): () => Promise<void> {
@@ -18,6 +20,7 @@ export function watch (world: World): () => Promise<void> {
   const own = monitorEventLoopDelay({ resolution: 10 })
   own.enable()
   let worst = 0
+  let untold = 0
   // What a server does before it listens holds nobody up.
   let known = 0
   let workers = new Map<number, number>()
@@ -34,7 +37,11 @@ export function watch (world: World): () => Promise<void> {
       worst = Math.max(worst, stall)
       if (stall > SAID_STALL_SECONDS) say(`  the event loop of the server was held up for ${stall.toFixed(2)} s`)
       if (stall > MAX_STALL_SECONDS) complain(`the event loop of the server was held up for ${stall.toFixed(2)} s`)
-      if ((figure(figures, 'berth_egress_exchange_faults_total') ?? 0) > 0) complain('the proxy has an exchange that ended by an exception')
+      const faults = figure(figures, 'berth_egress_exchange_faults_total')
+      if ((faults ?? 0) > 0) complain('the proxy has an exchange that ended by an exception')
+      // A proxy that was killed a moment ago is still thought to be up. One that stays up and tells no number would look as if nothing were wrong.
+      untold = faults === undefined && figure(figures, 'berth_egress_up') === 1 ? untold + 1 : 0
+      if (untold === MOST_UNTOLD) complain('the proxy is up, and the server does not tell how many of its exchanges ended by an exception')
     }
     const all = await processes()
     const proxies = new Set(all.filter(isProxy).map(({ pid }) => pid))
