@@ -1,4 +1,5 @@
 // Warns when a host tool is older than the oldest version that Berth was tested with, for tools that print their version in one stable line. setup/README.md lists the others, too.
+import { isOlder, versionIn } from '../compare-versions.ts'
 import type { HostCommands, Logger, RunOptions } from '../contracts/services.ts'
 import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
 
@@ -28,16 +29,7 @@ export async function checkTool (file: string, { commands, log, packages, option
  */
 export function tooOld (file: string, said: string, packages: readonly HostPackage[] = []): string | undefined {
   const { name, oldest } = packageOf(file, [...packages, ...SHARED_PACKAGES]) ?? {}
-  const version = /\d{1,6}\.\d{1,6}(?:\.\d{1,6})?/.exec(said)?.[0]
-  if (oldest === undefined || version === undefined || isAtLeast(version, oldest)) return undefined
+  const version = versionIn(said)
+  if (oldest === undefined || version === undefined || !isOlder(version, oldest)) return undefined
   return `${file} ${version} is older than ${oldest}, the oldest that was tried; install a later version of the package ${name}`
-}
-
-function isAtLeast (version: string, oldest: string): boolean {
-  const [one, other] = [version, oldest].map((each) => each.split('.').map(Number))
-  for (const place of [0, 1, 2]) {
-    const difference = (one?.[place] ?? 0) - (other?.[place] ?? 0)
-    if (difference !== 0) return difference > 0
-  }
-  return true
 }

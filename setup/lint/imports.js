@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 // What the command may know of the server without loading it, and how both write sizes, times and texts of strangers.
-const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'clean-text.ts'), join('core', 'errors', 'system-code.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
+const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'clean-text.ts'), join('core', 'compare-versions.ts'), join('core', 'errors', 'system-code.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
 // What is checked of a host is the same, whether the command looks at its own or a server at its.
 const HOST_CHECKS = join(root, 'core', 'library', 'host-checks') + sep

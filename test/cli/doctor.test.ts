@@ -1,15 +1,17 @@
 // What the doctor says of this host, and of servers that are not well.
-import { chmod } from 'node:fs/promises'
+import { chmod, readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Finding } from '../../core/library/host-checks/check.ts'
+import { node } from '../../core/library/host-checks/host.ts'
 import { keyFiles } from '../../core/library/host-checks/keys.ts'
 import { runFirstProgram } from '../../core/library/host-checks/kvm.ts'
 import { ports } from '../../core/library/host-checks/ports.ts'
 import { findTool } from '../../core/library/host-checks/tools.ts'
 import { unitStates } from '../../core/library/host-checks/units.ts'
+import { packageRoot } from '../../core/package-root.ts'
 import { berth } from './berth.ts'
 
 const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', 'qemu-system-x86_64', 'skopeo', 'umoci', 'mkfs.erofs', 'mkfs.ext4', 'docker-registry', 'ip', 'nft', 'dnsmasq', 'cloud-hypervisor', 'firecracker']
@@ -43,6 +45,14 @@ t.test('a server whose database does not answer is told from one that is not the
   t.match(found.find(({ subject }) => subject === 'database'), { verdict: 'failed', found: /does not answer/, remedy: String })
   const gateway = await listener(t, (reply) => { reply.writeHead(503).end('<html>') })
   t.match((await findings([], { BERTH_URL: `http://127.0.0.1:${gateway}` })).found.at(-1), { subject: 'server', verdict: 'failed', found: /not one of Berth's/ })
+})
+
+t.test('a Node.js that package.json allows is well, and an older one has failed, with the version to install', async (t) => {
+  const { engines } = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8')) as { engines: { node: string } }
+  const least = engines.node.replace('>=', '')
+  for (const version of ['18.20.0', '20.18.9']) t.same(await node(version), { verdict: 'failed', found: `v${version}`, remedy: `install Node.js ${least} or later` })
+  for (const file of ['setup/prepare.sh', 'README.md', 'CONTRIBUTING.md']) t.ok((await readFile(join(packageRoot, file), 'utf8')).includes(`Node.js ${least} or later`), file)
+  for (const version of [least, `${least}.2`, '22.0.0', '100.0.0']) t.same(await node(version), { verdict: 'ok', found: `v${version}` })
 })
 
 t.test('a port that another program has is told, and one of a server of Berth\'s is not held against it', async (t) => {

@@ -1,5 +1,7 @@
 // The checks of a host that need neither a server nor root: of the command, where it runs, and of a server, for its own host.
 import { readFile, readdir } from 'node:fs/promises'
+import { isOlder } from '../../compare-versions.ts'
+import { leastNode } from '../../version.ts'
 import { check, type Finding, type Look } from './check.ts'
 import { disk } from './disk.ts'
 import { keyFiles } from './keys.ts'
@@ -37,7 +39,7 @@ const VMMS = ['cloud-hypervisor', 'firecracker']
 /** All findings, in an order of their own. @param more checks of the caller's, which come behind those of the host itself */
 export async function hostFindings (place: HostPlace, more: ReadonlyArray<Promise<Finding>> = []): Promise<Finding[]> {
   return await Promise.all([
-    check('Node.js', node),
+    check('Node.js', async () => await node()),
     check('KVM', async () => await kvm(place)),
     check('IOMMU', iommu),
     check('namespaces', namespaces),
@@ -52,10 +54,10 @@ export async function hostFindings (place: HostPlace, more: ReadonlyArray<Promis
   ])
 }
 
-async function node (): Promise<Look> {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const isNew = major > 20 || (major === 20 && minor >= 20)
-  return await Promise.resolve(isNew ? { verdict: 'ok', found: process.version } : { verdict: 'failed', found: process.version, remedy: 'install Node.js 20.20 or later' })
+/** @param version default: that of this process */
+export async function node (version = process.versions.node): Promise<Look> {
+  const found = `v${version}`
+  return await Promise.resolve(isOlder(version, leastNode) ? { verdict: 'failed', found, remedy: `install Node.js ${leastNode} or later` } : { verdict: 'ok', found })
 }
 
 async function iommu (): Promise<Look> {

@@ -1,5 +1,6 @@
 // Finds out whether a VMM that needs KVM is installed, in a version that its driver knows, and whether KVM runs guests: KVM counts only when it has booted the guests' own kernel.
 import { access, constants } from 'node:fs/promises'
+import { isOlder } from '../../compare-versions.ts'
 import type { HostCommands } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../process/run.ts'
@@ -52,16 +53,6 @@ async function findVersion ({ name, version }: ProbedVmm, { binary, commands }: 
     if (error instanceof HostCommandFailed || HostCommandMissing.is(error)) return { supported: false, reason: error.message }
     throw error
   }
-}
-
-/** Whether a version is older than another, number by number. */
-export function isOlder (version: string, than: string): boolean {
-  const [a, b] = [version, than].map((text) => text.split('.').map(Number))
-  for (const [index, number] of (b ?? []).entries()) {
-    const other = a?.[index] ?? 0
-    if (other !== number) return other < number
-  }
-  return false
 }
 
 async function kvmProblem (vmm: ProbedVmm, options: KvmProbeOptions, version: string): Promise<string | undefined> {

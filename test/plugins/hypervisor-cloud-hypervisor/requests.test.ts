@@ -1,7 +1,8 @@
 // What Cloud Hypervisor is asked for, and what it is not: each trap of its API has a test here.
 import t from 'tap'
+import { isOlder } from '../../../core/compare-versions.ts'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
-import { isOlder, probeOnKvm, type KvmProbeOptions } from '../../../core/library/vmm/kvm-probe.ts'
+import { probeOnKvm, type KvmProbeOptions } from '../../../core/library/vmm/kvm-probe.ts'
 import { checkImage } from '../../../core/library/vmm/shape.ts'
 import { CLOUD_HYPERVISOR } from '../../../plugins/hypervisor-cloud-hypervisor/probe.ts'
 import { DRIVER, IMAGE_VERSION } from '../../../plugins/hypervisor-cloud-hypervisor/names.ts'
