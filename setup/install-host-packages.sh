@@ -5,15 +5,15 @@ set -eu
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 # need, package, what shows that it is there
-#   server    what every machine takes
-#   network   networks of machines; a server without them says so in GET /plugins
-#   build     compiles the guest's first process, and the SQLite module
-#   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
-#   long      the long tier of the tests leads a browser through the pages of the console, and has Prometheus look at the rules in config/
-#   systems   makes the roots of other systems to try Berth in
+#   server      what every machine takes
+#   network     networks of machines; a server without them says so in GET /plugins
+#   quickstart  the image that quickstart makes of this host's busybox; machines of tests and benchmarks run it, too
+#   build       compiles the guest's first process, and the SQLite module
+#   tests       tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
+#   long        the long tier of the tests leads a browser through the pages of the console, and has Prometheus look at the rules in config/
+#   systems     makes the roots of other systems to try Berth in
 # What Berth runs is known to core and to the manifests of its plugins: `node dist/setup/host-packages.js` writes it here.
 of_berth='
-server busybox-static /bin/busybox
 server ca-certificates /etc/ssl/certs/ca-certificates.crt
 server docker-registry docker-registry
 server e2fsprogs mkfs.ext4
@@ -21,7 +21,6 @@ server erofs-utils mkfs.erofs
 server kmod depmod
 server lz4 lz4
 server openssl openssl
-server procps sysctl
 server qemu-system-x86 qemu-system-x86_64
 server skopeo skopeo
 server umoci umoci
@@ -31,10 +30,12 @@ network conntrack conntrack
 network dnsmasq-base dnsmasq
 network iproute2 ip
 network nftables nft
+network procps sysctl
 tests lego lego
 tests nginx nginx
 '
 list="$of_berth"'
+quickstart busybox-static /bin/busybox
 build gcc cc
 build g++ c++
 build make make
@@ -74,7 +75,7 @@ missing=''
 spare=''
 for need in "$@"; do
   case "$need" in
-    server | build) missing="$missing$(missing_of "$need")" ;;
+    server | build | quickstart) missing="$missing$(missing_of "$need")" ;;
     network | tests | long | systems) spare="$spare$(missing_of "$need")" ;;
     *) echo "host packages: nothing is known of the need $need" >&2; exit 2 ;;
   esac

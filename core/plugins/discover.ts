@@ -60,7 +60,7 @@ const ManifestShape = Type.Object({
   listens: Type.Optional(Keys),
   scopes: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$' }))),
   tags: Type.Optional(Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), description: Type.String({ minLength: 1 }), place: Type.Optional(Type.Number()) }))),
-  hostPackages: Type.Optional(Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), commands: Keys, oldest: Type.Optional(Type.String({ pattern: '^\\d+(\\.\\d+){1,2}$' })), need: Type.Optional(Type.Enum(['server', 'network', 'tests'])), proof: Type.Optional(Type.String({ pattern: '^/' })) }))),
+  hostPackages: Type.Optional(Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), commands: Keys, oldest: Type.Optional(Type.String({ pattern: '^\\d+(\\.\\d+){1,2}$' })), versionOption: Type.Optional(Type.String({ minLength: 1 })), need: Type.Optional(Type.Enum(['server', 'network', 'tests'])), use: Type.Optional(Type.String({ minLength: 1 })), proof: Type.Optional(Type.String({ pattern: '^/' })) }))),
   fills: Type.Optional(Type.Object({ slot: Type.String({ minLength: 1 }), name: Type.String({ minLength: 1 }) })),
   config: Type.Object({ type: Type.Literal('object'), additionalProperties: Type.Literal(false) })
 })

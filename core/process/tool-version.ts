@@ -8,16 +8,16 @@ export interface ToolCheck extends RunOptions {
   readonly log: Pick<Logger, 'warn'>
   /** packages of the plugin's manifest, besides the shared ones */
   readonly packages?: readonly HostPackage[]
-  /** the arguments that make it print its version */
-  readonly option?: string
   /** the name of the tool, when the file has another name */
   readonly tool?: string
 }
 
 /** Asks the tool for its version, and warns when it is too old. @throws HostCommandMissing */
-export async function checkTool (file: string, { commands, log, packages, option = '--version', tool = file, ...options }: ToolCheck): Promise<void> {
-  const { stdout } = await commands.run(file, [option], options)
-  const problem = tooOld(tool, stdout, packages)
+export async function checkTool (file: string, { commands, log, packages = [], tool = file, ...options }: ToolCheck): Promise<void> {
+  const { versionOption = '--version' } = packageOf(tool, [...packages, ...SHARED_PACKAGES]) ?? {}
+  const { stdout, stderr } = await commands.run(file, [versionOption], options)
+  // nginx says it on standard error.
+  const problem = tooOld(tool, stdout === '' ? stderr : stdout, packages)
   if (problem !== undefined) log.warn(problem)
 }
 

@@ -28,10 +28,7 @@ export const manifest = {
   provides: ['guest'],
   requires: ['log', 'commands', 'server'],
   errors: [GuestGone, KernelUnavailable, KernelPackageUnknown, KernelHeadersUnavailable],
-  hostPackages: [
-    { name: 'busybox-static', commands: ['busybox'], need: 'server', proof: '/bin/busybox' },
-    { name: 'kmod', commands: ['depmod'], need: 'server' }
-  ],
+  hostPackages: [{ name: 'kmod', commands: ['depmod'], need: 'server', use: 'kernel headers in machines' }],
   config: GuestConfig
 } as const satisfies PluginManifest<typeof GuestConfig>
 

@@ -25,7 +25,7 @@ export const manifest = {
   requires: ['commands', 'guest', 'log', 'server'],
   fills: { slot: 'hypervisors', name: 'qemu' },
   errors: [...DRIVER_ERRORS, QmpClosed, QmpTimeout],
-  hostPackages: [{ name: 'qemu-system-x86', commands: ['qemu-system-x86_64'], oldest: '7.2.0', need: 'server' }],
+  hostPackages: [{ name: 'qemu-system-x86', commands: ['qemu-system-x86_64'], oldest: '7.2.0', need: 'server', use: 'VMs' }],
   config: HypervisorQemuConfig
 } as const satisfies PluginManifest<typeof HypervisorQemuConfig>
 

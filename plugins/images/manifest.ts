@@ -34,8 +34,8 @@ export const manifest = {
   tags: [{ name: 'images', description: 'OCI images that instances are made of', place: 40 }],
   errors: [...PULL_ERRORS, ImageNotReady, ImageFailed],
   hostPackages: [
-    { name: 'skopeo', commands: ['skopeo'], oldest: '1.9.3', need: 'server' },
-    { name: 'umoci', commands: ['umoci'], oldest: '0.4.7', need: 'server' }
+    { name: 'skopeo', commands: ['skopeo'], oldest: '1.9.3', need: 'server', use: 'images' },
+    { name: 'umoci', commands: ['umoci'], oldest: '0.4.7', need: 'server', use: 'images' }
   ],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)

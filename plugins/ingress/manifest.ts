@@ -61,8 +61,8 @@ export const manifest = {
   scopes: ['ingress:read', 'ingress:write', 'ingress:delete'],
   tags: [{ name: 'ingresses', description: 'Names and paths that lead to programs in instances', place: 90 }],
   hostPackages: [
-    { name: 'nginx', commands: ['nginx'], oldest: '1.22.1', need: 'tests' },
-    { name: 'lego', commands: ['lego'], need: 'tests' }
+    { name: 'nginx', commands: ['nginx'], oldest: '1.22.1', versionOption: '-v', need: 'tests', use: 'ingresses' },
+    { name: 'lego', commands: ['lego'], need: 'tests', use: 'certificates by ACME' }
   ],
   config: IngressConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -11,7 +11,7 @@ import { AddressRepository } from './repository.ts'
 import { Networking } from './service.ts'
 import { resolveSettings } from './settings.ts'
 
-const TOOLS = [['ip', '-Version'], ['nft', '--version'], ['conntrack', '--version'], ['dnsmasq', '--version'], ['sysctl', '--version']] as const
+const TOOLS = ['ip', 'nft', 'conntrack', 'dnsmasq', 'sysctl'] as const
 
 export const plugin = definePlugin({
   manifest,
@@ -38,7 +38,7 @@ export const plugin = definePlugin({
 
 async function checkTools ({ commands, log }: { commands: HostCommands, log: Logger }, signal: AbortSignal): Promise<void> {
   try {
-    await Promise.all(TOOLS.map(async ([file, option]) => await checkTool(file, { commands, log, packages: manifest.hostPackages, option, signal })))
+    await Promise.all(TOOLS.map(async (file) => await checkTool(file, { commands, log, packages: manifest.hostPackages, signal })))
   } catch (error) {
     if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
     throw error

@@ -64,10 +64,10 @@ export const manifest = {
   listens: ['instance.deleted'],
   errors: [NetworkUnusable, AddressesExhausted, PortsExhausted],
   hostPackages: [
-    { name: 'conntrack', commands: ['conntrack'], oldest: '1.4.7', need: 'network' },
-    { name: 'dnsmasq-base', commands: ['dnsmasq'], oldest: '2.90', need: 'network' },
-    { name: 'nftables', commands: ['nft'], oldest: '1.0.6', need: 'network' },
-    { name: 'procps', commands: ['sysctl'], need: 'server' }
+    { name: 'conntrack', commands: ['conntrack'], oldest: '1.4.7', need: 'network', use: 'networks' },
+    { name: 'dnsmasq-base', commands: ['dnsmasq'], oldest: '2.90', need: 'network', use: 'names in networks' },
+    { name: 'nftables', commands: ['nft'], oldest: '1.0.6', need: 'network', use: 'networks' },
+    { name: 'procps', commands: ['sysctl'], need: 'network', use: 'networks' }
   ],
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -17,7 +17,7 @@ export const manifest = {
   requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server', 'processes'],
   emits: ['registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
-  hostPackages: [{ name: 'docker-registry', commands: ['docker-registry'], oldest: '2.8.2', need: 'server' }],
+  hostPackages: [{ name: 'docker-registry', commands: ['docker-registry'], oldest: '2.8.2', need: 'server', use: 'the built-in registry' }],
   config: RegistryConfig
 } as const satisfies PluginManifest<typeof RegistryConfig>
 

@@ -18,7 +18,7 @@ export async function prepareBase (commands: HostCommands, folder: string): Prom
   if (existsSync(join(base, READY))) return base
   await rm(base, { recursive: true, force: true })
   await clone(commands, base)
-  await commands.run('sh', [join(base, 'setup/prepare.sh'), 'server', 'network', 'build', 'tests', 'systems'], { timeoutMs: PREPARE_TIMEOUT_MS, env: environment() })
+  await commands.run('sh', [join(base, 'setup/prepare.sh'), 'server', 'network', 'quickstart', 'build', 'tests', 'systems'], { timeoutMs: PREPARE_TIMEOUT_MS, env: environment() })
   // It also fills the cache of kernels.
   await commands.run('sh', [join(base, 'setup/quickstart.sh')], { timeoutMs: PREPARE_TIMEOUT_MS, env: environment() })
   await writeFile(join(base, READY), '')

@@ -20,7 +20,7 @@ dpkg-query --show --showformat='\${Package} \${Version}\\n' qemu-system-x86 skop
 apt-cache show --no-all-versions linux-image-cloud-amd64 | grep ^Version: | sed 's/^Version:/kernel of the guests/'; true`
 
 /** Quickstart with another Node than the one that installed this checkout's packages installs what the server needs, and no more. */
-const PREPARE = 'sh setup/prepare.sh server network systems'
+const PREPARE = 'sh setup/prepare.sh server network quickstart systems'
 
 const COMMANDS: Readonly<Record<Step, readonly string[]>> = {
   versions: ['sh', '-c', VERSIONS],

@@ -1,20 +1,22 @@
 // What the doctor says of this host, and of servers that are not well.
-import { chmod, readFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Finding } from '../../core/library/host-checks/check.ts'
 import { node } from '../../core/library/host-checks/host.ts'
+import { installed } from '../../core/library/host-checks/installed.ts'
 import { keyFiles } from '../../core/library/host-checks/keys.ts'
 import { runFirstProgram } from '../../core/library/host-checks/kvm.ts'
 import { ports } from '../../core/library/host-checks/ports.ts'
 import { findTool } from '../../core/library/host-checks/tools.ts'
 import { unitStates } from '../../core/library/host-checks/units.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { neededPackages } from '../../setup/host-packages.ts'
 import { berth } from './berth.ts'
 
-const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', 'qemu-system-x86_64', 'skopeo', 'umoci', 'mkfs.erofs', 'mkfs.ext4', 'docker-registry', 'ip', 'nft', 'dnsmasq', 'cloud-hypervisor', 'firecracker']
+const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', ...(await neededPackages()).map(({ name, commands: [command = name] }) => command), 'cloud-hypervisor', 'firecracker']
 
 async function findings (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null, found: Finding[] }> {
   const { code, out } = await berth(['doctor', '--json', ...args], { env })
@@ -53,6 +55,20 @@ t.test('a Node.js that package.json allows is well, and an older one has failed,
   for (const version of ['18.20.0', '20.18.9']) t.same(await node(version), { verdict: 'failed', found: `v${version}`, remedy: `install Node.js ${least} or later` })
   for (const file of ['setup/prepare.sh', 'README.md', 'CONTRIBUTING.md']) t.ok((await readFile(join(packageRoot, file), 'utf8')).includes(`Node.js ${least} or later`), file)
   for (const version of [least, `${least}.2`, '22.0.0', '100.0.0']) t.same(await node(version), { verdict: 'ok', found: `v${version}` })
+})
+
+t.test('a program that is missing or older than any that was tried is told with its package, and one that a usual host does without is not held against it', async (t) => {
+  const path = t.testdir()
+  const tool = { name: 'its-package', proof: 'some-tool', use: 'this or that', oldest: '1.9.3' }
+  t.same(await installed(tool, { path }), { verdict: 'warning', found: 'missing: no this or that', remedy: 'apt-get install its-package' })
+  t.same(await installed({ ...tool, isOptional: true }, { path }), { verdict: 'ok', found: 'not installed: no this or that' })
+  for (const [said, verdict] of [['some-tool 1.9.2', 'warning'], ['some-tool 1.9.3', 'ok'], ['some-tool 1.10', 'ok'], ['some-tool', 'ok']] as const) {
+    await writeFile(join(path, 'some-tool'), `#!/bin/sh\n[ "$1" = -V ] && echo '${said}'\n`, { mode: 0o755 })
+    t.match(await installed({ ...tool, versionOption: '-V' }, { path }), { verdict, found: said, remedy: verdict === 'ok' ? undefined : /package its-package: the oldest that was tried is 1\.9\.3/ })
+  }
+  const file = join(path, 'some-tool')
+  t.same(await installed({ ...tool, proof: file }, { path }), { verdict: 'ok', found: file })
+  t.match(await installed({ ...tool, proof: `${file}.pem` }, { path }), { verdict: 'warning', found: 'missing: no this or that' })
 })
 
 t.test('a port that another program has is told, and one of a server of Berth\'s is not held against it', async (t) => {

@@ -5,10 +5,10 @@ import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { TOOLS } from '../../core/library/host-checks/host.ts'
+import { subjectOf } from '../../core/library/host-checks/installed.ts'
+import { PACKAGES } from '../../core/library/host-checks/packages.ts'
 import { packageRoot } from '../../core/package-root.ts'
-import { packageOf } from '../../core/process/packages.ts'
-import { hostPackages, scriptWithPackages } from '../../setup/host-packages.ts'
+import { checksWithPackages, hostPackages, scriptWithPackages } from '../../setup/host-packages.ts'
 import { withoutMounts } from '../helpers/rights.ts'
 
 const script = join(packageRoot, 'setup/install-host-packages.sh')
@@ -107,9 +107,12 @@ t.test('a need that nobody knows is an error', { skip }, async (t) => {
 
 t.test('its list has what core and the manifests of the plugins name, and so has the doctor', async (t) => {
   t.equal(await readFile(script, 'utf8'), await scriptWithPackages(), 'node dist/setup/host-packages.js writes it')
+  t.equal(await readFile(join(packageRoot, 'core/library/host-checks/packages.ts'), 'utf8'), await checksWithPackages(), 'and this')
   const packages = await hostPackages()
   t.equal(new Set(packages.map(({ name }) => name)).size, packages.length, 'each package is named once')
   const commands = packages.flatMap(({ commands }) => commands)
   t.equal(new Set(commands).size, commands.length, 'and so is each command')
-  for (const [command, , name] of TOOLS) t.equal(packageOf(command, packages)?.name, name, command)
+  const needed = packages.filter(({ need }) => need !== undefined)
+  t.same(PACKAGES.filter(({ isOptional }) => isOptional !== true).map(subjectOf).sort(), needed.filter(({ need }) => need !== 'tests').map(({ commands: [first], name }) => first ?? name).sort(), 'what every server or its networks need')
+  t.same(PACKAGES.map(({ name }) => name).sort(), needed.map(({ name }) => name).sort(), 'and what only some uses need')
 })

@@ -5,8 +5,10 @@ import { leastNode } from '../../version.ts'
 import { check, type Finding, type Look } from './check.ts'
 import { disk } from './disk.ts'
 import { keyFiles } from './keys.ts'
+import { installed, subjectOf, versionOf } from './installed.ts'
 import { kvm } from './kvm.ts'
-import { findTool, runTool, type ToolPath } from './tools.ts'
+import { PACKAGES } from './packages.ts'
+import { findTool, type ToolPath } from './tools.ts'
 import { units } from './units.ts'
 
 /** What the checks look at. */
@@ -18,21 +20,6 @@ export interface HostPlace extends ToolPath {
   /** files that hold keys, as far as they exist */
   readonly keyFiles: readonly string[]
 }
-
-/** A command that the server runs: its purpose, its package in Debian, and how it prints its version. */
-type Tool = readonly [command: string, use: string, debianPackage: string, versionArgument: string]
-
-export const TOOLS: readonly Tool[] = [
-  ['qemu-system-x86_64', 'VMs', 'qemu-system-x86', '--version'],
-  ['skopeo', 'images', 'skopeo', '--version'],
-  ['umoci', 'images', 'umoci', '--version'],
-  ['mkfs.erofs', 'images', 'erofs-utils', '-V'],
-  ['mkfs.ext4', 'disks', 'e2fsprogs', '-V'],
-  ['docker-registry', 'the built-in registry', 'docker-registry', '--version'],
-  ['ip', 'networks', 'iproute2', '-V'],
-  ['nft', 'networks', 'nftables', '--version'],
-  ['dnsmasq', 'names in networks', 'dnsmasq-base', '--version']
-]
 
 const VMMS = ['cloud-hypervisor', 'firecracker']
 
@@ -49,7 +36,7 @@ export async function hostFindings (place: HostPlace, more: ReadonlyArray<Promis
     ...more,
     check('keys', async () => await keyFiles(place.keyFiles)),
     check('units', async () => await units(place)),
-    ...TOOLS.map(async (each) => await check(each[0], async () => await tool(each, place))),
+    ...PACKAGES.map(async (each) => await check(subjectOf(each), async () => await installed(each, place))),
     ...VMMS.map(async (command) => await check(command, async () => await vmm(command, place)))
   ])
 }
@@ -85,19 +72,7 @@ async function clock (): Promise<Look> {
   return await Promise.resolve(now.getUTCFullYear() < SENSIBLE_YEAR ? { verdict: 'failed', found: now.toISOString(), remedy: 'set the clock: certificates and expiries go by it' } : { verdict: 'ok', found: now.toISOString() })
 }
 
-async function tool ([command, use, debianPackage, argument]: Tool, place: ToolPath): Promise<Look> {
-  const file = await findTool(command, place)
-  if (file === undefined) return { verdict: 'warning', found: `missing: no ${use}`, remedy: `apt-get install ${debianPackage}` }
-  return await versionOf(file, argument)
-}
-
-/** One that hangs when it is asked for its version would hang in the server, too. */
-async function versionOf (file: string, argument: string): Promise<Look> {
-  const { said, hung } = await runTool(file, [argument])
-  return hung ? { verdict: 'warning', found: said, remedy: `see why "${file} ${argument}" hangs` } : { verdict: 'ok', found: said }
-}
-
-/** The default VMM is among the tools. */
+/** The default VMM is among the packages. */
 async function vmm (command: string, place: ToolPath): Promise<Look> {
   const file = await findTool(command, place)
   return file === undefined ? { verdict: 'ok', found: 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' } : await versionOf(file, '--version')

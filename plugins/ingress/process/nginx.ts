@@ -61,7 +61,7 @@ export class Nginx {
   /** Resolves once it runs as it should. @throws Error that says why it does not */
   async start (signal: AbortSignal): Promise<void> {
     const { commands, log } = this.#options
-    await checkTool('nginx', { commands, log, packages: manifest.hostPackages, signal, option: '-v' })
+    await checkTool('nginx', { commands, log, packages: manifest.hostPackages, signal })
     await this.#ensure(AbortSignal.any([signal, this.#closing.signal]))
     this.#running = this.#keep()
   }

@@ -1,8 +1,10 @@
 // What is said of a tool that is older than any that was tried.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { hostPackages } from '../../../setup/host-packages.ts'
-import { tooOld } from '../../../core/process/tool-version.ts'
+import { checkTool, tooOld } from '../../../core/process/tool-version.ts'
 
 const packages = await hostPackages()
 
@@ -24,6 +26,18 @@ t.test('one that is as old or later is fine, and so is one that says nothing tha
     ['skopeo', 'skopeo version 1.9.3'], ['skopeo', 'skopeo version 1.18.0'], ['skopeo', 'skopeo version 2.0'], ['skopeo', 'skopeo version 1.10.0-dev'], ['skopeo', ''],
     ['ip', 'ip utility, iproute2-6.15.0'], ['qemu-system-x86_64', 'QEMU emulator version 11.1.2'], ['qemu-system-x86_64', 'QEMU emulator version 7.2.22'], ['sysctl', 'sysctl from procps-ng 3.0']
   ] as const) t.equal(tooOld(file, said, packages), undefined, said)
+})
+
+t.test('a tool is asked for its version as its package says, and heard wherever it answers', async (t) => {
+  const warned: string[] = []
+  const how = { commands: createHostCommands(), log: { warn: (...args: unknown[]) => { warned.push(String(args.at(-1))) } } }
+  const folder = t.testdir()
+  for (const [name, stream] of [['out', 1], ['err', 2]] as const) {
+    const file = join(folder, name)
+    await writeFile(file, `#!/bin/sh\n[ "$1" = -v ] && echo 'nginx version: nginx/1.18.0' >&${stream}\n`, { mode: 0o755 })
+    await checkTool(file, { ...how, tool: 'nginx', packages })
+  }
+  t.same(warned, Array.from({ length: 2 }, () => 'nginx 1.18.0 is older than 1.22.1, the oldest that was tried; install a later version of the package nginx'))
 })
 
 t.test('the tools of this host are none of those', async (t) => {
