@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../core/package-root.ts'
 import { wentWithItsPlugin } from '../setup/structure/deleted.ts'
+import { holds } from './helpers/named-test.ts'
 
 t.test('each promise is held by tests that exist', async (t) => {
   const text = await readFile(join(packageRoot, 'SECURITY.md'), 'utf8')
@@ -16,7 +17,7 @@ t.test('each promise is held by tests that exist', async (t) => {
       const source = await readFile(join(packageRoot, path), 'utf8')
       const names = [...part.matchAll(/"([^"]+)"/g)].map(match => match[1] ?? '')
       t.ok(names.length > 0, `${path} is named with its tests`)
-      for (const name of names) t.ok(source.includes(`test('${name.replaceAll("'", "\\'")}'`), `${path}: ${name}`)
+      for (const name of names) t.ok(holds(source, name), `${path}: ${name}`)
     }
   }
 })

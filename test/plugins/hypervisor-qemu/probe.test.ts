@@ -33,12 +33,14 @@ await t.test('a processor that only resets does not pass', async (t) => {
 })
 
 const kvm = existsSync('/dev/kvm') ? false : 'this host has no /dev/kvm'
-await t.test('KVM either boots the kernel or is refused with a reason, within its time', { skip: kvm }, async (t) => {
+await t.test('KVM either boots the kernel, and is what VMs get, or is refused with a reason, within its time', { skip: kvm }, async (t) => {
   const { kernel } = await guestSystem()
   const start = Date.now()
   const problem = await bootUnderKvm(kernel, how)
   t.ok(Date.now() - start < 10_000)
   if (problem !== undefined) t.match(problem, /\/dev\/kvm is present, but .+/)
+  const probe = await probeQemu({ ...how, board: 'q35', accelerator: 'kvm', kernel: async () => ({ path: kernel, version: '1' }), cache: { recall: async () => problem } })
+  t.equal(probe.acceleration === 'kvm', problem === undefined)
   t.comment(problem ?? 'KVM works')
 })
 

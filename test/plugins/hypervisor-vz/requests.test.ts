@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
+import type { RestClient } from '../../../core/library/vmm/rest-client.ts'
 import { connectAgent } from '../../../plugins/hypervisor-vz/agent.ts'
 import { createVzDriver } from '../../../plugins/hypervisor-vz/driver.ts'
 import { AGENT_SOCKET } from '../../../plugins/hypervisor-vz/names.ts'
 import { placeOf } from '../../../plugins/hypervisor-vz/place.ts'
 import { checkPlace, checkSpec, vfkitArguments } from '../../../plugins/hypervisor-vz/spec.ts'
+import { askState } from '../../../plugins/hypervisor-vz/vm.ts'
 import { judge } from '../../vmm-double/rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { VFKIT_RULES } from '../../vmm-double/vfkit-rules.ts'
@@ -55,8 +57,13 @@ await t.test('on macOS it is supported once the guests\' kernel has booted, and 
 })
 
 await t.test('each request is one that vfkit has', async (t) => {
-  t.notMatch(judge(VFKIT_RULES, 'new', 'GET', '/vm/state', ''), { why: String })
-  t.match(judge(VFKIT_RULES, 'started', 'PUT', '/vm/save', ''), { why: /Invalid request/ }, 'there is no such thing as saving')
+  const asked: Array<Parameters<RestClient['ask']>> = []
+  const answering = (answer: unknown): RestClient => ({ ask: async (...request) => { asked.push(request); return await Promise.resolve(answer) } })
+  for (const [answer, state] of [
+    [{ state: 'VirtualMachineStateRunning' }, { status: 'running' }], [{ state: 'VirtualMachineStatePaused' }, { status: 'paused' }], [{ state: 'VirtualMachineStateStarting' }, undefined], [undefined, undefined]
+  ] as const) t.same(await askState(answering(answer)), state, JSON.stringify(answer))
+  t.equal(asked.length, 4)
+  for (const [method, path, body] of asked) t.notMatch(judge(VFKIT_RULES, 'started', method, path, body === undefined ? '' : JSON.stringify(body)), { why: String }, `${method} ${path}`)
 })
 
 await t.test('trap, vsock: one device for each port; the host calls the agent, and the guest calls for output and report', async (t) => {
