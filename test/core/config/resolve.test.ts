@@ -9,7 +9,7 @@ import { ENVIRONMENT_OVERRIDES, type Environment } from '../../../core/config/en
 import { ConfigError, resolveConfig, resolveCoreConfig, type ResolvedConfig } from '../../../core/config/resolve.ts'
 import { sourceOfFile, sourceOfValue } from '../../../core/config/source.ts'
 import { packageRoot } from '../../../core/package-root.ts'
-import { builtInFolder, findBuiltIns } from '../../../core/plugins/discover.ts'
+import { builtInFolder, findBuiltIns, importPlugin } from '../../../core/plugins/discover.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import { DELETED } from '../../../setup/structure/deleted.ts'
 import { noBuiltIns, temporaryFolder } from '../bare-app.ts'
@@ -224,6 +224,16 @@ t.test('which built-in plugins cannot be turned off alone is as core/README.md s
     if (others.length > 0) found.push([id, [...new Set(others)].sort()])
   }
   t.same(found, told.filter(([id, others]) => !DELETED.includes(id) && others.length > 0))
+})
+
+t.test('what each built-in plugin provides, requires and can do without is as its README says', async (t) => {
+  const sentence = (keys: readonly string[]): string => keys.length === 0 ? 'nothing' : keys.map((key) => `\`${key}\``).join(', ')
+  for (const [id, file] of await findBuiltIns(builtInFolder)) {
+    const { manifest: { provides, requires, optional = [] } } = await importPlugin(id, file)
+    const told = (await readFile(join(packageRoot, 'plugins', id, 'README.md'), 'utf8')).split('\n').filter((line) => line.startsWith('Provides '))
+    const keys = /^Provides [^.]+\. Requires [^.]+\.(?: Optional: [^.]+\.)?/
+    t.same(told.map((line) => keys.exec(line)?.[0] ?? line), [`Provides ${sentence(provides)}. Requires ${sentence(requires)}.${optional.length === 0 ? '' : ` Optional: ${sentence(optional)}.`}`], id)
+  }
 })
 
 t.test('a plugin that is turned off is never imported, and its settings are not checked', async (t) => {
