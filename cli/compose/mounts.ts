@@ -2,7 +2,7 @@
 import type { Place } from './place.ts'
 import type { VolumeModel } from './model.ts'
 
-export const MOUNT_FIELDS = ['type', 'source', 'target', 'read_only'] as const
+const MOUNT_FIELDS = ['type', 'source', 'target', 'read_only'] as const
 const NO_FOLDERS = 'folders of this host are not supported: a VM has disks of its own; use a named volume, or put the files into the image'
 
 /** The API's `volumes`. */

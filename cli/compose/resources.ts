@@ -2,7 +2,7 @@
 import { formatSize, parseSize } from '../../core/units.ts'
 import type { Place } from './place.ts'
 
-export const DEPLOY_FIELDS = ['resources'] as const
+const DEPLOY_FIELDS = ['resources'] as const
 
 /** Fields of the API. */
 export function resourcesOf (deploy: Place | undefined): object {

@@ -23,7 +23,7 @@ export async function readSource (file: string): Promise<Source> {
   return parseSource(await textOf(file), file)
 }
 
-export function parseSource (text: string, file: string): Source {
+function parseSource (text: string, file: string): Source {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false, stringKeys: true })
   const [fault] = document.errors

@@ -3,7 +3,7 @@ import { durationOf } from './health.ts'
 import type { Place } from './place.ts'
 import type { Surroundings } from './surroundings.ts'
 
-export const X_BERTH_FIELDS = ['egress', 'credentials', 'standby', 'snapshot'] as const
+const X_BERTH_FIELDS = ['egress', 'credentials', 'standby', 'snapshot'] as const
 
 export interface Extras {
   readonly snapshot?: string

@@ -5,7 +5,7 @@ import { reading } from '../local-file.ts'
 import { contextsFile, readContexts, type Context } from './contexts.ts'
 import type { KeyFile } from './local-peer.ts'
 
-export const DEFAULT_URL = 'http://127.0.0.1:8080'
+const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** the file that the first start of an installed server writes, readable by root */
 export const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
 

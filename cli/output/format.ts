@@ -2,7 +2,7 @@
 import { wrongUsage } from '../failure.ts'
 import { clean, cleanJson, cleanYaml } from '../../core/clean-text.ts'
 
-export const FORMATS = ['table', 'json', 'jsonl', 'yaml'] as const
+const FORMATS = ['table', 'json', 'jsonl', 'yaml'] as const
 
 /** How answers are printed: one of the formats, or a template such as `{{name}} {{network.ip}}`. */
 export type Format = (typeof FORMATS)[number] | { readonly template: string }

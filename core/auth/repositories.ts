@@ -6,7 +6,7 @@ const HOST = /^[a-z0-9[\]][a-z0-9.:[\]-]*$/
 const COMPONENT = /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$/
 
 /** An entry of a key's limits: `host/path` for one repository, `host/path/*` for those below it. */
-export const REPOSITORY_RULE = 'must be like registry.example.com/team/app or registry.example.com/team/*; localhost is the host of the built-in registry'
+const REPOSITORY_RULE = 'must be like registry.example.com/team/app or registry.example.com/team/*; localhost is the host of the built-in registry'
 
 /** Refuses an empty list and invalid entries. */
 export function checkRepositories (repositories: readonly string[] | undefined): void {

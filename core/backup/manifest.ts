@@ -8,8 +8,8 @@ import { writeFileDurably } from '../fs/durable.ts'
 
 const Common = { path: Type.String({ minLength: 1 }), mode: Type.Integer({ minimum: 0, maximum: 0o7777 }), uid: Type.Integer({ minimum: 0 }), gid: Type.Integer({ minimum: 0 }) }
 
-export const FolderEntry = Type.Object({ kind: Type.Literal('folder'), ...Common })
-export const LinkEntry = Type.Object({ kind: Type.Literal('link'), ...Common, target: Type.String() })
+const FolderEntry = Type.Object({ kind: Type.Literal('folder'), ...Common })
+const LinkEntry = Type.Object({ kind: Type.Literal('link'), ...Common, target: Type.String() })
 export const FileEntry = Type.Object({
   kind: Type.Literal('file'),
   ...Common,

@@ -30,7 +30,7 @@ const AbsolutePath = (description: string) => Type.Optional(Type.String({ patter
 
 const closed = { additionalProperties: false } as const
 
-export const ServerConfigSchema = Type.Object({
+const ServerConfigSchema = Type.Object({
   listen: Type.String({
     default: '127.0.0.1:8080',
     pattern: `^(none|${ADDRESS})$`,
@@ -70,7 +70,7 @@ export const ServerConfigSchema = Type.Object({
   }, closed)
 }, closed)
 
-export const DatabaseConfigSchema = Type.Object({
+const DatabaseConfigSchema = Type.Object({
   url: Type.String({
     default: 'sqlite:berth.db',
     pattern: '^(sqlite:.+|(mysql|mariadb)://.+)$',
@@ -81,7 +81,7 @@ export const DatabaseConfigSchema = Type.Object({
   keepCopies: Type.Integer({ minimum: 0, maximum: 100, default: 3, description: 'copies of the database that are kept from before upgrades changed it; 0 makes none, and an upgrade cannot be taken back then' })
 }, closed)
 
-export const LogConfigSchema = Type.Object({
+const LogConfigSchema = Type.Object({
   level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { default: 'info', description: 'least important level that is logged' }),
   recent: Size('4MB', 'memory for the newest lines of the log, which GET /host/log shows; 0B keeps none')
 }, closed)

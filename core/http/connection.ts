@@ -9,7 +9,7 @@ declare module 'net' {
   interface Socket { [CONNECTION]?: Connection }
 }
 
-export class Connection {
+class Connection {
   /** bytes that were read before HTTP: those of a TLS handshake */
   readonly #handshakeBytes: number
   readonly #socket: Socket

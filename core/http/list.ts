@@ -4,7 +4,7 @@ import { Type, type TUnsafe } from 'typebox'
 import { InvalidRequest } from '../errors/common.ts'
 
 /** The size of a page. The official SDKs do not page: a host that they are used on must fit one page. */
-export const PAGE_SIZE = { standard: 1000, largest: 1000 }
+const PAGE_SIZE = { standard: 1000, largest: 1000 }
 
 /** The order of a list; with `-` in front, the largest comes first. */
 export type Sort<K extends string> = K | `-${K}`

@@ -2,7 +2,7 @@
 import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
 
-export const CannotListen = defineError('cannot_listen', 'unavailable', (key: string, listen: string, why: string) => `${key}: ${listen} ${why}`)
+const CannotListen = defineError('cannot_listen', 'unavailable', (key: string, listen: string, why: string) => `${key}: ${listen} ${why}`)
 
 const REASONS = {
   EADDRINUSE: 'is taken: something else listens there',

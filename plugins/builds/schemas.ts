@@ -49,7 +49,7 @@ export const CreateBuild = Type.Object({
 }, { ...closed, $id: 'CreateBuild' })
 export type CreateBuild = Static<typeof CreateBuild>
 
-export const BUILD_STATUSES = ['queued', 'building', 'pushing', 'ready', 'failed', 'cancelled'] as const
+const BUILD_STATUSES = ['queued', 'building', 'pushing', 'ready', 'failed', 'cancelled'] as const
 
 const Provenance = Type.Object({
   base_image_digest: Type.Optional(Type.String()),

@@ -1,11 +1,10 @@
 // What the devices plugin needs and offers. It has no settings.
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { Ambiguous, NotFound } from '../../core/errors/common.ts'
 import { BindFailed, DeviceInUse, NotAssignable, ProfileUsedUp, ShareFailed } from './errors.ts'
 
-export const DevicesConfig = Type.Object({}, { additionalProperties: false })
-export type DevicesConfig = Static<typeof DevicesConfig>
+const DevicesConfig = Type.Object({}, { additionalProperties: false })
 
 export const manifest = {
   id: 'devices',

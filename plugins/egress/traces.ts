@@ -65,7 +65,7 @@ export class RequestTraces {
 }
 
 /** Makes the trace of one request: the connection to its origin, the origin's time, and the answer. */
-export function spansOf (maker: TraceMaker, entry: TracedEntry): void {
+function spansOf (maker: TraceMaker, entry: TracedEntry): void {
   const { trace, durationMs, reason, status } = entry
   const endMs = Date.parse(entry.time)
   const startMs = endMs - durationMs

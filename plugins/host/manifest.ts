@@ -1,14 +1,12 @@
 // What the host plugin needs and offers, and its settings.
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
-export const HostConfig = Type.Object({
+const HostConfig = Type.Object({
   checksKept: Duration('10s', 'how long findings are given again before the host is looked at anew'),
   maxFollowers: Type.Integer({ default: 20, minimum: 1, maximum: 1000, description: 'Streams of the log that may be open at the same time; one key may have a quarter of them' })
 }, { additionalProperties: false })
-
-export type HostConfig = Static<typeof HostConfig>
 
 /** Reading the log tells more than all else here: names, addresses and errors of everything that the server does. */
 export const SCOPES = { look: 'host:read', log: 'host-log:read' } as const

@@ -28,7 +28,7 @@ export function clientOf (folder: RunFolder, timeoutMs: number): RestClient {
 }
 
 /** The VM's state as Firecracker reports it. */
-export async function askState (client: RestClient): Promise<VmState | undefined> {
+async function askState (client: RestClient): Promise<VmState | undefined> {
   const answer = await client.ask('GET', '/')
   switch (isRecord(answer) ? answer['state'] : undefined) {
     case 'Running': return { status: 'running' }

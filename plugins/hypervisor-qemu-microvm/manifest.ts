@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
 import { DRIVER_ERRORS } from '../../core/library/vmm/errors.ts'
 
-export const HypervisorQemuMicrovmConfig = Type.Object({}, { additionalProperties: false })
+const HypervisorQemuMicrovmConfig = Type.Object({}, { additionalProperties: false })
 
 export const manifest = {
   id: 'hypervisor-qemu-microvm',

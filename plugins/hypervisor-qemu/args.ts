@@ -25,7 +25,7 @@ export const MAX_VCPUS = 255
 // Linux on x86 accepts plugged memory only in whole blocks of this size.
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
 /** name of the device by which the guest gives memory back */
-export const BALLOON_ID = 'balloon'
+const BALLOON_ID = 'balloon'
 const DISK_BUS = 'volumes'
 const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/

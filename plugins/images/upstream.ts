@@ -162,7 +162,7 @@ function isThisHost (domain: string): boolean {
 }
 
 /** Whether a registry host is this machine's loopback, which may speak plain HTTP, as docker has it. */
-export function isLoopback (domain: string): boolean {
+function isLoopback (domain: string): boolean {
   const host = withoutPort(domain)
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }

@@ -76,7 +76,7 @@ async function tableOf (pid: number): Promise<string> {
 }
 
 /** Addresses at the other end of open connections, each once. */
-export function connectedTo (table: string): Set<string> {
+function connectedTo (table: string): Set<string> {
   const found = new Set<string>()
   for (const line of table.split('\n').slice(1)) {
     const [, , remote = '', state] = line.trim().split(/\s+/)

@@ -24,7 +24,7 @@ export function parseAddress (text: string): number | undefined {
   return parts.reduce((sum, part) => sum * 256 + Number(part), 0)
 }
 
-export function formatAddress (address: number): string {
+function formatAddress (address: number): string {
   return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`
 }
 

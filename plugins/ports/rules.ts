@@ -1,5 +1,6 @@
 // The host's rules that forward packets for published ports to guests, as text for nft: one table of our own, always replaced as a whole.
 import type { HostSide } from '../networking/contract.ts'
+import { ALL_ADDRESSES } from './place.ts'
 import type { Place } from './record.ts'
 
 /** A published port whose instance is awake. */
@@ -22,7 +23,7 @@ export function renderNone (link: string): string {
 export function renderRules ({ link, device, loopbackAs }: HostSide, ports: readonly Direct[]): string {
   const map = (protocol: string, addresses: 'one' | 'all'): string => {
     const isAll = addresses === 'all'
-    const members = ports.filter((port) => port.protocol === protocol && (port.address === ALL) === isAll)
+    const members = ports.filter((port) => port.protocol === protocol && (port.address === ALL_ADDRESSES) === isAll)
       .map(({ address, hostPort, ip, instancePort }) => `${isAll ? '' : `${address} . `}${hostPort} : ${ip} . ${instancePort}`)
     const elements = members.length === 0 ? '' : ` elements = { ${members.join(', ')} };`
     return `  map ${protocol}_${addresses} { type ${isAll ? '' : 'ipv4_addr . '}inet_service : ipv4_addr . inet_service;${elements} }`
@@ -71,5 +72,3 @@ export function addressesIn (json: string): ReadonlySet<string> {
   const led = nftables.flatMap(({ map }) => map?.elem ?? []).flatMap((element) => Array.isArray(element) ? [JSON.stringify(element[1])] : [])
   return new Set(led.flatMap((text) => /"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})"/.exec(text)?.[1] ?? []))
 }
-
-const ALL = '0.0.0.0'

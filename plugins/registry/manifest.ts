@@ -1,15 +1,13 @@
 // What the registry plugin needs and offers, and its settings.
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
-export const RegistryConfig = Type.Object({
+const RegistryConfig = Type.Object({
   hosts: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { default: [], description: 'Other names under which clients reach this server, as host or host:port; an image reference with one of them is pulled from here' }),
   tokenTtl: Duration('5m', 'how long a token of /v2/token is valid'),
   maxUpload: Size('64GB', 'most that the unfinished uploads of one key, or of one build, may have together')
 }, { additionalProperties: false })
-
-export type RegistryConfig = Static<typeof RegistryConfig>
 
 export const manifest = {
   id: 'registry',

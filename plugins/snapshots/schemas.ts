@@ -16,7 +16,7 @@ const Bytes = Type.Integer({ minimum: 0 })
 /** The plugin instances makes and describes this answer. */
 export const Instance = namedSchema('Instance')
 
-export const Compression = Type.Object({
+const Compression = Type.Object({
   enabled: Type.Boolean(),
   algorithm: Type.Optional(oneOf(['zstd', 'lz4'], { description: 'zstd when absent' })),
   level: Type.Optional(Type.Integer({ minimum: 0, maximum: 19, description: 'zstd 1 to 19, lz4 0 to 9' }))

@@ -14,7 +14,7 @@ const NAME = /^(\d{16})\.jsonl$/
 // More than the longest line: texts from guests are cut before they are written.
 const TAIL_BYTES = 64 * 1024
 
-export function segmentPath (folder: string, first: number): string {
+function segmentPath (folder: string, first: number): string {
   return join(folder, `${String(first).padStart(16, '0')}.jsonl`)
 }
 

@@ -7,12 +7,12 @@ import type { TracingPolicy, VmPolicy } from '../contract/control.ts'
 import type { Vm } from './vm.ts'
 
 /** Thrown when something that a revision takes away did not end. */
-export class StillOpen extends Error {
+class StillOpen extends Error {
   override readonly name = 'StillOpen'
 }
 
 /** Thrown for a difference from another revision than the one enforced here. */
-export class MissedRevision extends Error {
+class MissedRevision extends Error {
   override readonly name = 'MissedRevision'
 }
 

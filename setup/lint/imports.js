@@ -1,5 +1,5 @@
 // Rules of the lint on who may import whom. They are the architecture in executable form: see README.md, "How it fits together".
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -51,18 +51,30 @@ function objection (from, to, typeOnly) {
   return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'
 }
 
-const importPattern = /^\s*(?:import|export)\s+[^'";]*?from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
+const importPattern = /^\s*(?:import|export)\s+([^'";]*?)\s*from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
+const readByFile = new Map()
+
+/** The files that `file` imports, with what is between `import` and `from`. */
+function readImports (file) {
+  const known = readByFile.get(file)
+  if (known !== undefined) return known
+  const found = []
+  const text = readFileSync(file, 'utf8')
+  for (const [, clause = '', from, alone] of text.matchAll(importPattern)) found.push({ target: resolve(dirname(file), from ?? alone), clause })
+  // Of a file that is imported when its time comes, everything may be used.
+  const atRuntime = [...text.matchAll(/\bimport\(\s*'(\.[^']+)'\s*\)/g)].map(([, path]) => resolve(dirname(file), path))
+  const read = { found, atRuntime }
+  readByFile.set(file, read)
+  return read
+}
+
 const importsByFile = new Map()
 
 /** The files that `file` imports. Imports of types count, too: two files that know each other's types are read, moved and deleted together. */
 function importsOf (file) {
   const known = importsByFile.get(file)
   if (known !== undefined) return known
-  const found = []
-  for (const match of readFileSync(file, 'utf8').matchAll(importPattern)) {
-    const target = resolve(dirname(file), match[1] ?? match[2])
-    if (target.endsWith('.ts') && existsSync(target)) found.push(target)
-  }
+  const found = readImports(file).found.map(({ target }) => target).filter((target) => target.endsWith('.ts') && existsSync(target))
   importsByFile.set(file, found)
   return found
 }
@@ -133,4 +145,54 @@ const noCycle = {
   })
 }
 
-export const imports = { rules: { boundaries, 'no-cycle': noCycle } }
+const IMPORTERS = ['bench', 'cli', 'core', 'examples', 'plugins', 'proxy', 'setup', 'test']
+const EVERYTHING = '*'
+let usedByFile
+
+/** What other files import of each, tests included. */
+function usedNames () {
+  if (usedByFile !== undefined) return usedByFile
+  usedByFile = new Map()
+  const use = (file, name) => {
+    if (!usedByFile.has(file)) usedByFile.set(file, new Set())
+    usedByFile.get(file).add(name)
+  }
+  for (const folder of IMPORTERS.map((name) => join(root, name)).filter((each) => existsSync(each))) {
+    for (const name of readdirSync(folder, { recursive: true })) {
+      if (!/\.(?:tsx?|js)$/.test(name) || name.includes('node_modules')) continue
+      const { found, atRuntime } = readImports(join(folder, name))
+      for (const target of atRuntime) use(target, EVERYTHING)
+      for (const { target, clause } of found) {
+        if (clause.includes('*')) use(target, EVERYTHING)
+        for (const part of (/\{([^}]*)\}/.exec(clause)?.[1] ?? '').split(',')) use(target, part.trim().replace(/^type\s+/, '').split(/\s+as\s+/)[0])
+      }
+    }
+  }
+  return usedByFile
+}
+
+/** The names of the values that an export has. */
+function exportedValues ({ declaration, exportKind, specifiers, source }) {
+  if (source != null || exportKind === 'type') return []
+  switch (declaration?.type) {
+    case undefined: return specifiers.filter((each) => each.exportKind !== 'type').map(({ exported }) => exported.name)
+    case 'ClassDeclaration':
+    case 'FunctionDeclaration': return [declaration.id.name]
+    case 'VariableDeclaration': return declaration.declarations.flatMap(({ id }) => id.type === 'Identifier' ? [id.name] : [])
+    default: return []
+  }
+}
+
+/** An export says that others use it, and nobody changes or removes it without looking for them. */
+const usedExports = {
+  meta: { type: 'problem', schema: [] },
+  create: (context) => ({
+    ExportNamedDeclaration (node) {
+      const used = usedNames().get(context.filename)
+      if (used?.has(EVERYTHING) === true) return
+      for (const name of exportedValues(node)) if (used?.has(name) !== true) context.report({ node, message: `no other file imports ${name}` })
+    }
+  })
+}
+
+export const imports = { rules: { boundaries, 'no-cycle': noCycle, 'used-exports': usedExports } }

@@ -62,15 +62,16 @@ t.test('the rules find what they should, by the configuration that there is', as
   const folder = t.testdir({
     'tsconfig.json': JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', lib: ['es2023'], types: [] }, include: ['.'] }),
     'package.json': '{ "type": "module" }',
-    core: { 'wrong.ts': WRONG.map(([line]) => `${line}\n`).join('') },
+    core: { 'wrong.ts': WRONG.map(([line]) => `${line}\n`).join(''), 'lone.ts': 'export const known = 1\nexport interface Lone { readonly a: number }\nexport const lone = 2\nexport const later = 3\nexport { later as latest }\n' },
     plugins: { 'a.ts': 'export const a = true\n', 'page.tsx': 'export const items = [1].map((n) => <li>{n}</li>)\nexport const text = <p id="a">a</p>\n' },
-    setup: {}
+    setup: {},
+    test: { 'uses.ts': "import * as wrong from '../core/wrong.ts'\nimport { known, later as soon } from '../core/lone.ts'\nimport { items, text } from '../plugins/page.tsx'\nexport { wrong, known, soon, items, text }\n" }
   })
   // The patterns of the file are of the folder that it stands in.
   for (const name of ['.oxlintrc.json', 'setup/lint']) await cp(join(packageRoot, name), join(folder, name), { recursive: true })
-  const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), ['--format=unix', 'core/wrong.ts', 'plugins/page.tsx'], { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
+  const said = await new Promise<string>((resolve) => { execFile(join(packageRoot, 'node_modules/.bin/oxlint'), ['--format=unix', 'core/wrong.ts', 'core/lone.ts', 'plugins/page.tsx'], { cwd: folder, env: { ...process.env, PATH: `${join(packageRoot, 'node_modules/.bin')}:${process.env['PATH']}` } }, (_error, stdout, stderr) => { resolve(stdout + stderr) }) })
   const found = [...said.matchAll(/^(\S+):(\d+):\d+: (Unused)?.* \[Error(?:\/(\S+))?\]$/gm)].map(([, file, line, unused, rule]) => `${file}:${line} ${rule ?? unused?.toLowerCase()}`)
-  t.same(found.sort(), [...WRONG.flatMap(([, rule], index) => rule === undefined ? [] : [`core/wrong.ts:${index + 1} ${rule}`]), 'plugins/page.tsx:1 react(jsx-key)', 'plugins/page.tsx:2 @stylistic(jsx-quotes)'].sort(), said)
+  t.same(found.sort(), [...WRONG.flatMap(([, rule], index) => rule === undefined ? [] : [`core/wrong.ts:${index + 1} ${rule}`]), 'core/lone.ts:3 berth(used-exports)', 'core/lone.ts:5 berth(used-exports)', 'plugins/page.tsx:1 react(jsx-key)', 'plugins/page.tsx:2 @stylistic(jsx-quotes)'].sort(), said)
 })
 
 t.test('a change of any file that the lint reads has all linted again', async (t) => {

@@ -21,7 +21,7 @@ export async function ports (isOurs: (port: number) => Promise<boolean>, looked 
 }
 
 /** TCP ports that are in use, on any address. */
-export async function listeningPorts (): Promise<Set<number>> {
+async function listeningPorts (): Promise<Set<number>> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(async (file) => await readFile(file, 'utf8').catch(() => '')))
   const found = new Set<number>()
   for (const line of tables.flatMap((table) => table.split('\n').slice(1))) {

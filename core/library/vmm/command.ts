@@ -7,7 +7,7 @@ import type { VmMemoryFile, VmSpec } from '../hypervisor.ts'
 export const KVM = '/dev/kvm'
 
 /** for `prlimit`: a core dump would put a guest's memory on the host's disk */
-export const NO_CORE_DUMP = ['--core=0:0'] as const
+const NO_CORE_DUMP = ['--core=0:0'] as const
 
 /** Arguments of `setpriv` for the VMM of a probe: it ends with a killed server, since nobody else knows of it. */
 export function probing (binary: string, args: readonly string[]): string[] {
@@ -71,7 +71,7 @@ function lockedBytes ({ memoryBytes = 0, hotplugBytes = 0, devices = [] }: Comma
 }
 
 /** The group that may use /dev/kvm; undefined when all users may, or only root, or there is no such device. */
-export async function kvmGroup (device = KVM): Promise<number | undefined> {
+async function kvmGroup (device = KVM): Promise<number | undefined> {
   const found = await stat(device).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error

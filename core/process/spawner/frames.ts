@@ -1,8 +1,8 @@
 // What the server and berth-spawner say to each other: frame.h says what each is, and is the other end.
 import { endianness } from 'node:os'
 
-export const START = 1
-export const KILL = 2
+const START = 1
+const KILL = 2
 export const STDOUT = 3
 export const STDERR = 4
 export const STARTED = 5

@@ -3,7 +3,7 @@
 import { BuildFailed } from '../errors.ts'
 import { createExpansion, instructions, unquote, words, type Expansion } from './dockerfile-text.ts'
 
-export const MAX_STAGES = 1000
+const MAX_STAGES = 1000
 /** of an image's name */
 const MAX_NAME = 512
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { ForeignRequest } from '../errors.ts'
 
 /** A header that no form can send, and that no page of another origin may send, since no answer allows it. */
-export const PAGE_HEADER = 'x-berth-console'
+const PAGE_HEADER = 'x-berth-console'
 const SAFE = new Set(['GET', 'HEAD'])
 
 /** @throws ForeignRequest */

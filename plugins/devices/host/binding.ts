@@ -32,7 +32,7 @@ async function isThere (sysfs: Sysfs): Promise<boolean> {
   return (await sysfs.list(DRIVERS)).includes(VFIO_DRIVER)
 }
 
-export async function driverOf (sysfs: Sysfs, address: string): Promise<string | undefined> {
+async function driverOf (sysfs: Sysfs, address: string): Promise<string | undefined> {
   return await sysfs.target(`${PCI_DEVICES}/${address}/driver`)
 }
 

@@ -22,7 +22,7 @@ export function createPciNames (files: readonly string[]): () => Promise<PciName
 /**
  * Lines such as `10de  NVIDIA Corporation` are vendors. Their devices follow, after one tab; subsystems, after two tabs, are skipped. A line `C 03  Display controller` ends the vendors.
  */
-export function parsePciIds (text: string): PciNames {
+function parsePciIds (text: string): PciNames {
   const names = new Map<string, string>()
   let vendorId = ''
   for (const line of text.split('\n')) {

@@ -6,9 +6,9 @@ import { ProtocolViolation } from './violation.ts'
 
 const MAGIC = Buffer.from([0xb7, 0x42, 0x45, 0x52, 0x54, 0x48, 0x31, 0x0a])
 const NONCE_BYTES = 16
-export const SYNC_BYTES = MAGIC.length + NONCE_BYTES
+const SYNC_BYTES = MAGIC.length + NONCE_BYTES
 /** ends any frame that the guest may be in the middle of, as the protocol fixes it */
-export const RESYNC_ZERO_BYTES = 66_000
+const RESYNC_ZERO_BYTES = 66_000
 const FIRST_RESYNC_MS = 500
 const LONGEST_RESYNC_MS = 8000
 

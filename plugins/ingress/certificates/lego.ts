@@ -123,7 +123,7 @@ export class Lego {
 }
 
 /** Read each time, so that a changed secret applies. @throws Error that names the file and the line's number, and contains nothing of the file */
-export async function readEnvironment (path: string): Promise<Record<string, string>> {
+async function readEnvironment (path: string): Promise<Record<string, string>> {
   const place = `plugins.ingress.config.certificates.acme.environment: ${path}`
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => { throw new Error(`${place} ${hasCode(error, 'ENOENT') ? 'is not there' : 'cannot be read'}`, { cause: error }) })
   try {

@@ -27,18 +27,18 @@ const SizeText = (description: string) => Type.String({ minLength: 1, maxLength:
 /** Environment names are checked in validate/env.ts, which can name the bad one. */
 const Env = mapOf(Text, { description: 'Environment variables, as the guest sees them' })
 
-export const SnapshotCompression = Type.Object({
+const SnapshotCompression = Type.Object({
   enabled: Type.Boolean(),
   algorithm: Type.Optional(oneOf(['zstd', 'lz4'], { description: 'zstd when absent' })),
   level: Type.Optional(Type.Integer({ minimum: 0, maximum: 19, description: 'zstd 1 to 19, lz4 0 to 9' }))
 }, closed)
 
-export const SnapshotPolicySchema = Type.Object({
+const SnapshotPolicySchema = Type.Object({
   compression: Type.Optional(SnapshotCompression),
   standby_compression_delay: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Go duration: how long the image of a standby stays uncompressed, unless its request says otherwise' }))
 }, closed)
 
-export const VolumeMount = Type.Object({
+const VolumeMount = Type.Object({
   volume_id: Type.String({ minLength: 1, maxLength: 191 }),
   mount_path: Type.String({ minLength: 1, maxLength: 1024 }),
   readonly: Type.Optional(Type.Boolean()),
@@ -78,7 +78,7 @@ const Port = Type.Object({
   protocol: Type.Optional(oneOf(['tcp', 'udp'], { description: 'tcp when absent' }))
 }, closed)
 
-export const NetworkRequest = Type.Object({
+const NetworkRequest = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   bandwidth_download: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),
   bandwidth_upload: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),

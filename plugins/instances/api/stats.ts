@@ -48,7 +48,7 @@ async function usageOf (pid: number, startTicks: string): Promise<Usage> {
 }
 
 /** Parses the two files. A process that was given the same pid meanwhile is another one, and counts as none. */
-export function parseUsage (stat: string, statm: string, startTicks: string): Usage {
+function parseUsage (stat: string, statm: string, startTicks: string): Usage {
   const fields = statFields(stat)
   if (fields[19] !== startTicks) return NOTHING
   const [sizePages, residentPages] = statm.split(' ').map(Number)

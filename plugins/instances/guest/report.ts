@@ -11,7 +11,7 @@ export interface ExitReport {
   readonly error?: string
 }
 
-export const MAX_REPORT_BYTES = 4096
+const MAX_REPORT_BYTES = 4096
 
 /** What the report says, or `undefined` when it is not to be believed. */
 export function parseReport (content: Buffer): ExitReport | undefined {

@@ -19,7 +19,7 @@ function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: Pick<Ima
 }
 
 /** The environment of the program and of every exec. With mediated egress it has the paths of the authority that programs are to trust, unless the user has set these variables. */
-export function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
+function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
   return { ...image.env, ...spec.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env, image.env ?? {})) }
 }
 

@@ -26,7 +26,7 @@ export function startRotation (context: Context): { stop (): void } {
 }
 
 /** One round: rotates every log that is too large. */
-export async function checkAll (context: Context): Promise<void> {
+async function checkAll (context: Context): Promise<void> {
   for (const instance of context.instances.all()) {
     try {
       await check(context, instance)

@@ -5,7 +5,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 // The kernel takes far more than this for argv and envp together; the limit keeps one request from filling a row.
 const MAX_TOTAL_BYTES = 256 * 1024
 
-export function isEnvName (name: string): boolean {
+function isEnvName (name: string): boolean {
   return name.length <= 255 && NAME.test(name)
 }
 

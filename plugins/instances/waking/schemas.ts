@@ -2,7 +2,7 @@
 import { oneOf } from '../../../core/http/schemas.ts'
 
 /** `standby` when nothing was asked for. */
-export const WAKE_POLICIES = ['never', 'standby', 'always'] as const
+const WAKE_POLICIES = ['never', 'standby', 'always'] as const
 export type WakePolicy = typeof WAKE_POLICIES[number]
 
 export const WakePolicySchema = oneOf(WAKE_POLICIES, {

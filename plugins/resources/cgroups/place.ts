@@ -8,7 +8,7 @@ import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { groupFolder, hierarchiesIn, type Hierarchy } from '../../../core/process/control-groups.ts'
 
 export type Controller = 'cpu' | 'memory' | 'pids'
-export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies readonly Controller[]
+const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies readonly Controller[]
 
 /** A group in which groups can be made. */
 export interface Place {

@@ -13,7 +13,7 @@ import { isOutOfReach, nextRun, snapshotName } from './times.ts'
 import { durationOf } from './validate.ts'
 
 /** The tag by which everybody can recognise a scheduled snapshot. Retention looks at the row instead, since anybody may set tags. */
-export const SCHEDULED_TAG = 'berth.scheduled'
+const SCHEDULED_TAG = 'berth.scheduled'
 
 /** a clock that is corrected a little all the time does not count as put back */
 const PUT_BACK_MS = 1000

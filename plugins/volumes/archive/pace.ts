@@ -8,7 +8,7 @@ export interface PaceLimits {
 }
 
 /** A minute without anything, or two at half of the pace. */
-export const PACE: PaceLimits = { patienceMs: 60_000, bytesPerSecond: 4096 }
+const PACE: PaceLimits = { patienceMs: 60_000, bytesPerSecond: 4096 }
 
 const TICKS = 60
 

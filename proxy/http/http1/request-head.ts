@@ -58,7 +58,7 @@ export function readHead (request: IncomingMessage, limits: Limits): RequestHead
 }
 
 /** The names in a `Connection` header; `undefined` when it has only the usual words. */
-export function nominatedBy (connection: string | undefined): ReadonlySet<string> | undefined {
+function nominatedBy (connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined
   return new Set(connection.split(',').map(name => name.trim().toLowerCase()))
 }
