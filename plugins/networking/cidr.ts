@@ -1,4 +1,5 @@
-// IPv4 addresses and networks as numbers.
+// IPv4 networks, and places in them.
+import { formatIPv4, parseIPv4 } from '../../core/library/ipv4.ts'
 
 export interface Cidr {
   /** as written: `10.100.0.0/16` */
@@ -17,33 +18,22 @@ export const FIRST_POSITION = 2
 const SMALLEST_PREFIX = 8
 const LARGEST_PREFIX = 30
 
-/** `undefined` for anything but an IPv4 address in its usual form. */
-export function parseAddress (text: string): number | undefined {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
-  return parts.reduce((sum, part) => sum * 256 + Number(part), 0)
-}
-
-function formatAddress (address: number): string {
-  return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`
-}
-
 /** @throws Error that says what is wrong with it */
 export function parseCidr (text: string): Cidr {
   const [address = '', length = '', ...rest] = text.split('/')
-  const base = parseAddress(address)
+  const base = parseIPv4(address)
   const prefix = /^\d{1,2}$/.test(length) ? Number(length) : NaN
   if (base === undefined || rest.length > 0 || !(prefix >= SMALLEST_PREFIX && prefix <= LARGEST_PREFIX)) {
     throw new Error(`${text} is no IPv4 network with a prefix from /${SMALLEST_PREFIX} to /${LARGEST_PREFIX}`)
   }
   const size = 2 ** (32 - prefix)
-  if (base % size !== 0) throw new Error(`${text} is an address in the network ${formatAddress(base - base % size)}/${prefix}; write the network`)
+  if (base % size !== 0) throw new Error(`${text} is an address in the network ${formatIPv4(base - base % size)}/${prefix}; write the network`)
   return { text, base, prefix, size }
 }
 
 /** The address at a position of the network. */
 export function addressAt (cidr: Cidr, position: number): string {
-  return formatAddress(cidr.base + position)
+  return formatIPv4(cidr.base + position)
 }
 
 /** Last position that an instance may get: the one after it is the broadcast address. */

@@ -1,8 +1,9 @@
 // The config turned into the code's form: networks as numbers, rates in bytes per second, derived names.
 import { availableParallelism } from 'node:os'
+import { parseIPv4 } from '../../core/library/ipv4.ts'
 import { parseRate } from '../../core/units.ts'
 import type { NetworkLimits } from './contract.ts'
-import { addressAt, GATEWAY_POSITION, parseAddress, parseCidr, type Cidr } from './cidr.ts'
+import { addressAt, GATEWAY_POSITION, parseCidr, type Cidr } from './cidr.ts'
 import type { NetworkingConfig } from './manifest.ts'
 import { deviceMac, hostLinkOf, namespaceOf } from './names.ts'
 import { MOST_FURTHER_PORTS } from './redirects.ts'
@@ -104,13 +105,13 @@ function defined (downloadBps: number | undefined, uploadBps: number | undefined
 
 function network (text: string): string {
   const [address = '', prefix = '32'] = text.split('/')
-  if (parseAddress(address) === undefined || Number(prefix) > 32) throw new Error(`${text} is no IPv4 address or network`)
+  if (parseIPv4(address) === undefined || Number(prefix) > 32) throw new Error(`${text} is no IPv4 address or network`)
   return text
 }
 
 function dnsServer (text: string): string {
   const [address = '', port = '53'] = text.split('#')
-  if (parseAddress(address) === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error(`${text} is no IPv4 address with or without #port`)
+  if (parseIPv4(address) === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error(`${text} is no IPv4 address with or without #port`)
   return text
 }
 

@@ -1,4 +1,5 @@
 // Which addresses and ports of the host may be published.
+import { parseIPv4 } from '../../core/library/ipv4.ts'
 import type { PortSpec } from '../instances/contract.ts'
 import { InvalidPorts } from './errors.ts'
 import type { PortsConfig } from './manifest.ts'
@@ -27,7 +28,7 @@ export function wishesOf (field: string, ports: readonly PortSpec[], rules: Rule
 }
 
 function wishOf (prefix: string, { instance_port: instancePort, host_port: hostPort, address = '127.0.0.1', protocol = 'tcp' }: PortSpec, { config, hostAddresses }: Rules): Wish {
-  const number = numberOf(address)
+  const number = parseIPv4(address)
   if (number === undefined) throw InvalidPorts(`${prefix}address`, 'must be an IPv4 address such as 127.0.0.1')
   if (!config.addresses.some((allowed) => isAllowed(allowed, address, number, hostAddresses))) {
     throw InvalidPorts(`${prefix}address`, `${address} is none of the addresses that this server publishes at (plugins.ports.config.addresses: ${config.addresses.join(', ')})`)
@@ -40,15 +41,9 @@ function wishOf (prefix: string, { instance_port: instancePort, host_port: hostP
 function isAllowed (allowed: string, address: string, number: number, hostAddresses: () => readonly string[]): boolean {
   if (allowed === 'host') return address === ALL_ADDRESSES || hostAddresses().includes(address)
   const [base = '', prefix = '32'] = allowed.split('/')
-  const from = numberOf(base)
+  const from = parseIPv4(base)
   const size = 2 ** (32 - Number(prefix))
   return from !== undefined && address !== ALL_ADDRESSES && Math.floor(number / size) === Math.floor(from / size)
-}
-
-function numberOf (text: string): number | undefined {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
-  return parts.reduce((sum, part) => sum * 256 + Number(part), 0)
 }
 
 /** Whether two places are the same, or one of them includes the other. */

@@ -1,6 +1,7 @@
 // Networks, names and limits as values.
 import t from 'tap'
-import { addressAt, capacityOf, parseAddress, parseCidr } from '../../../plugins/networking/cidr.ts'
+import { parseIPv4 } from '../../../core/library/ipv4.ts'
+import { addressAt, capacityOf, parseCidr } from '../../../plugins/networking/cidr.ts'
 import { countersOf } from '../../../plugins/networking/counters.ts'
 import { deviceMac, isGuestLink, namespaceOf, shaperOf, tapOf } from '../../../plugins/networking/names.ts'
 import { renderAdmission, renderRuleset } from '../../../plugins/networking/ruleset.ts'
@@ -14,7 +15,7 @@ t.test('a network is read, and what is none is refused with the reason', async (
   t.equal(addressAt(cidr, 1), '10.100.0.1')
   t.equal(addressAt(cidr, 65_534), '10.100.255.254')
   t.equal(capacityOf(cidr), 65_533)
-  t.equal(parseAddress('255.255.255.255'), 2 ** 32 - 1)
+  t.equal(parseIPv4('255.255.255.255'), 2 ** 32 - 1)
   for (const text of ['10.100.0.0', '10.100.0.0/31', '10.0.0.0/7', '10.100.0/16', '010.0.0.0/8', '256.0.0.0/8', '10.0.0.0/16/8']) t.throws(() => parseCidr(text), { message: /is no IPv4 network/ }, text)
   t.throws(() => parseCidr('10.100.0.1/16'), { message: /10\.100\.0\.0\/16; write the network/ })
 })
