@@ -1,8 +1,6 @@
 // The HTTP side of keys: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import type { ApiKeyPrincipal } from '../contracts/services.ts'
 import { readTime } from '../date-time.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { ANY_KEY } from '../http/authorize.ts'
@@ -11,6 +9,7 @@ import { checkMayRevoke, rightsFrom } from './grant.ts'
 import type { ApiKeyRecord } from './key-repository.ts'
 import type { ManagedApiKeys } from './keys.ts'
 import { parseLifetime } from './lifetime.ts'
+import { principalOf } from './principal-of.ts'
 import { CreatedKey, KeyCreate, KeyList, KeyListQuery, KeyPath, KeyView, Whoami } from './schemas.ts'
 import { keyStatus } from './status.ts'
 
@@ -70,11 +69,6 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
       return { id, name, scopes: [...scopes], repositories: repositories === undefined ? null : [...repositories], expires_at: time(expiresAt) }
     })
   }
-}
-
-function principalOf ({ principal }: FastifyRequest): ApiKeyPrincipal {
-  if (principal === null) throw new Error('a route that needs a key was reached without one')
-  return principal
 }
 
 function expiryOf ({ expires_at: at, expires_in: after }: Static<typeof KeyCreate>, now: number): number | undefined {

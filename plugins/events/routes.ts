@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import { durableIdOf } from '../../core/auth/durable-id.ts'
 import { bearerKey } from '../../core/auth/presented.ts'
+import { principalOf } from '../../core/auth/principal-of.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
 import { ANY_KEY } from '../../core/http/authorize.ts'
 import { untilStop } from '../../core/http/client-gone.ts'
@@ -30,7 +31,7 @@ export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsy
     }, async (request, reply) => {
       const { after, ...filter } = request.query
       const signal = untilStop(app, request, reply)
-      const stream = await events.stream({ filter, after: lastEventId(request) ?? after, owner: present(request.principal), principal: async () => await callerOf(request, apiKeys), signal })
+      const stream = await events.stream({ filter, after: lastEventId(request) ?? after, owner: principalOf(request), principal: async () => await callerOf(request, apiKeys), signal })
       return reply.headers(SSE_HEADERS).send(eventStream(stream, signal))
     })
 
@@ -43,7 +44,7 @@ export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsy
         querystring: SnapshotQuery,
         response: { 200: Snapshot }
       }
-    }, async (request) => await events.snapshot(request.query, present(request.principal)))
+    }, async (request) => await events.snapshot(request.query, principalOf(request)))
   }
 }
 
@@ -55,10 +56,5 @@ function lastEventId (request: FastifyRequest): string | undefined {
 /** Called again while a stream is open, since a key can be revoked. */
 async function callerOf (request: FastifyRequest, apiKeys: ApiKeys): Promise<ApiKeyPrincipal | undefined> {
   const key = bearerKey(request.headers.authorization ?? '')
-  return key === undefined ? await apiKeys.current(durableIdOf(present(request.principal))) : await apiKeys.verify(key)
-}
-
-function present (principal: ApiKeyPrincipal | null): ApiKeyPrincipal {
-  if (principal === null) throw new Error('a route that needs a key was reached without one')
-  return principal
+  return key === undefined ? await apiKeys.current(durableIdOf(principalOf(request))) : await apiKeys.verify(key)
 }

@@ -1,8 +1,7 @@
 // The HTTP side of webhooks: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
+import { principalOf } from '../../core/auth/principal-of.ts'
 import { answerPage } from '../../core/http/list.ts'
 import { AddressNotAllowed, TooManyWebhooks } from './errors.ts'
 import { CreatedWebhook, WebhookCreate, WebhookList, WebhookListQuery, WebhookPatch, WebhookPath, WebhookView } from './schemas.ts'
@@ -58,9 +57,4 @@ export function webhookRoutes (webhooks: Webhooks): FastifyPluginAsyncTypebox {
       return reply.code(204).send(null)
     })
   }
-}
-
-function principalOf ({ principal }: FastifyRequest): ApiKeyPrincipal {
-  if (principal === null) throw new Error('a route that needs a key was reached without one')
-  return principal
 }
