@@ -1,13 +1,12 @@
 // Selects the variant of an image that this host can run.
+import { ociArchitecture } from '../../core/library/oci/architecture.ts'
 import { InvalidPlatform } from './errors.ts'
 
 export interface Platform { readonly os: string, readonly architecture: string, readonly variant?: string | undefined }
 
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
-
 /** The platform of this host, in OCI's terms. VMs run Linux, whatever the host runs. */
 export function hostPlatform (nodeArch: string = process.arch): Platform {
-  return { os: 'linux', architecture: ARCHITECTURES[nodeArch] ?? nodeArch }
+  return { os: 'linux', architecture: ociArchitecture(nodeArch) }
 }
 
 export function formatPlatform (platform: Platform): string {

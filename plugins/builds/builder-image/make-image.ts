@@ -5,6 +5,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { RegistrySource } from '../../registry/contract.ts'
 import { fetchPackages } from '../../../core/library/debian/packages.ts'
 import { archive, makeRoot } from '../../../core/library/debian/root.ts'
+import { ociArchitecture } from '../../../core/library/oci/architecture.ts'
 import { CONFIGURATION, PACKAGES, PROGRAMS, recipeHash, REPOSITORY } from './recipe.ts'
 import { blobOf, createRegistryClient, fileBlob } from './registry-client.ts'
 import { tryPrograms } from './trial.ts'
@@ -38,7 +39,7 @@ export async function makeImage ({ commands, registry, work, signal }: MakeOptio
 
 async function pushLayer (registry: Pick<RegistrySource, 'open'>, file: string, signal: AbortSignal): Promise<string> {
   const layer = await fileBlob(LAYER, file)
-  const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
+  const architecture = ociArchitecture()
   const created = new Date().toISOString()
   const config = blobOf(CONFIG, JSON.stringify({
     created, architecture, os: 'linux', config: { Env: ['PATH=/usr/sbin:/usr/bin'], Cmd: ['sleep', 'infinity'] },

@@ -1,4 +1,5 @@
 // The base image of a build: finds it in the Dockerfile, and compares it with the required digest.
+import { ociArchitecture } from '../../../core/library/oci/architecture.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { BuildFailed } from '../errors.ts'
 import type { BuildJob } from '../run.ts'
@@ -26,7 +27,7 @@ export interface BaseContext {
 export async function readBases ({ link, job, dockerfile, signal }: BaseContext): Promise<BaseImages> {
   const text = await outputOf(link, ['head', `--bytes=${MAX_DOCKERFILE_BYTES + 1}`, dockerfile], signal)
   if (Buffer.byteLength(text) > MAX_DOCKERFILE_BYTES) throw BuildFailed(`dockerfile: has more than ${MAX_DOCKERFILE_BYTES} bytes`)
-  return baseImages(text, job.buildArgs, job.target, `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`)
+  return baseImages(text, job.buildArgs, job.target, `linux/${ociArchitecture()}`)
 }
 
 /** The digest of the base image in the store. */

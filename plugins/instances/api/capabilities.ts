@@ -1,5 +1,6 @@
 // What this host can do, as GET /capabilities says it.
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
+import { ociArchitecture } from '../../../core/library/oci/architecture.ts'
 import type { ServerInfo } from '../../../core/contracts/services.ts'
 import type { PluginReports } from '../../../core/plugins/reports.ts'
 import type { NetworkFacts } from '../../networking/contract.ts'
@@ -60,7 +61,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, limit
   runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
   return {
     server: { version: server.version, api_version: server.apiVersion },
-    host: { os: process.platform, arch: platform.split('/')[1] ?? process.arch, ...cgroups === undefined ? {} : { cgroups: hostCgroups(cgroups) } },
+    host: { os: process.platform, arch: ociArchitecture(), ...cgroups === undefined ? {} : { cgroups: hostCgroups(cgroups) } },
     default_runtime: { name: defaultName, available: runtimes.some(({ name, available }) => name === defaultName && available) },
     runtimes,
     features: [...FEATURES, ...PLUGIN_FEATURES.filter((id) => plugins.isStarted(id)), ...runtimes.some(({ features }) => features.includes(INSTANT_CREATE)) ? [INSTANT_CREATE] : []],

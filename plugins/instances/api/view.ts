@@ -1,4 +1,5 @@
 // Turns a record and its state into what the API answers.
+import { ociArchitecture } from '../../../core/library/oci/architecture.ts'
 import { formatRate, formatSize } from '../../../core/units.ts'
 import type { NetworkAddress } from '../../networking/contract.ts'
 import type { InstanceRecord, NetworkSpec } from '../model/record.ts'
@@ -11,10 +12,8 @@ import { phaseView } from '../phases/schemas.ts'
 import type { DerivedState } from '../model/state.ts'
 import { volumeViews } from '../volumes/spec.ts'
 
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
-
 /** `linux/amd64` and its like, for this host. */
-export const platform = `linux/${ARCHITECTURES[process.arch] ?? process.arch}`
+export const platform = `linux/${ociArchitecture()}`
 
 /** The answer for one instance. */
 export function viewOf (record: InstanceRecord, { state, error, restoreError }: DerivedState, address: NetworkAddress | undefined, health?: Health): InstanceView {
