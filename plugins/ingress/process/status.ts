@@ -1,4 +1,4 @@
-// Asks nginx for its figures, over a socket of its own.
+// Asks nginx for its figures, over a socket of its own. No agent: one of its own would dial the name of the host.
 import { get, IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -10,7 +10,7 @@ const TIMEOUT_MS = 2000
 export async function trafficOf (folder: string): Promise<{ connections: number, requests: number } | undefined> {
   try {
     const socket = await connectUnix(folder, STATUS_SOCKET)
-    const request = get({ createConnection: () => socket, path: '/status', host: 'nginx', agent: false, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const request = get({ createConnection: () => socket, path: '/status', host: 'nginx', signal: AbortSignal.timeout(TIMEOUT_MS) })
     const [response] = await once(request, 'response')
     if (!(response instanceof IncomingMessage)) return undefined
     // Active connections: 1 … accepts handled requests … three numbers

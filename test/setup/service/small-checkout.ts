@@ -52,7 +52,7 @@ export async function smallCheckout (folder: string, version: Version): Promise<
   // The same in all versions.
   await write('systemd/units/berth-network.service', '# network\n')
   await write('systemd/etc/berth.yaml', 'plugins: { egress: { config: { proxy: { manage: false } } } }\n')
-  await write('package.json', JSON.stringify({ type: 'module', version: '0.1.0', ...version }))
+  await write('package.json', JSON.stringify({ type: 'module', version: '0.1.0', engines: { node: '>=20.19' }, ...version }))
   await write('package-lock.json', '{"packages":{}}')
   for (const path of programOf(['setup/service/main.js'])) await cp(join(DIST, path), join(folder, 'dist', path))
   symlinkSync(join(packageRoot, 'node_modules'), join(folder, 'node_modules'))
