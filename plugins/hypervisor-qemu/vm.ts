@@ -24,7 +24,7 @@ import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
 import { createPause } from '../../core/library/vmm/wake-pause.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { folderOf } from './run-folder.ts'
-import { stateOfAnswer } from './status.ts'
+import { STOPPED_BY_DISK, stateOfAnswer } from './status.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
 
@@ -62,6 +62,8 @@ export class QemuVm implements Vm {
   #qmp: QmpClient | undefined
   /** since when it has given no answer; undefined: it does. One that was just taken over, and cannot be reached, counts as silent at once. */
   #silentSince: number | undefined = -Infinity
+  /** when it was last told to go on after a disk could not be written */
+  #retriedAt = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
   readonly #diskChanges: DiskChanges
@@ -189,7 +191,7 @@ export class QemuVm implements Vm {
     // A guest may control QEMU. In no state that is known it is as good as silent, and whoever waits to know it waits no longer.
     if (qmp === undefined || !await this.#ask(qmp)) return await this.#withoutAnswer()
     this.#silentSince = undefined
-    return this.#options.heartbeat.intervalMs
+    return this.#isRetrying() ? this.#retriedAt + this.#options.heartbeat.intervalMs - performance.now() : this.#options.heartbeat.intervalMs
   }
 
   /** Sends one query to QEMU, and waits for its answer as long as the connection lives. Returns whether that is a known state. */
@@ -198,8 +200,7 @@ export class QemuVm implements Vm {
     const late = setTimeout(() => { this.#setSilent(() => isOpen) }, this.#options.heartbeat.deadlineMs).unref()
     try {
       const status = await this.#query(qmp)
-      // A full disk stops the VM. Resuming repeats the failed write; the next query shows the result.
-      if (status === 'io-error') await qmp.execute('cont').catch((error: unknown) => { if (!QmpRefused.is(error)) throw error })
+      if (status === STOPPED_BY_DISK && !this.#isRetrying()) await this.#retry(qmp)
       return status !== undefined
     } catch (error) {
       if (QmpRefused.is(error)) return false
@@ -212,12 +213,26 @@ export class QemuVm implements Vm {
     }
   }
 
+  /** A full disk has stopped the VM. Going on repeats the failed write: that is tried once in an interval, whose end shows the result. */
+  async #retry (qmp: QmpClient): Promise<void> {
+    this.#retriedAt = performance.now()
+    await qmp.execute('cont').catch((error: unknown) => { if (!QmpRefused.is(error)) throw error })
+  }
+
+  #isRetrying (): boolean {
+    return performance.now() - this.#retriedAt < this.#options.heartbeat.intervalMs
+  }
+
   /** Resolves with what QEMU said; undefined: that is no state of a VM. */
   async #query (qmp: QmpClient, timeoutMs?: number): Promise<string | undefined> {
     const answer = await qmp.execute('query-status', {}, timeoutMs)
-    const status = isRecord(answer) && typeof answer['status'] === 'string' ? answer['status'] : undefined
+    const said = isRecord(answer) && typeof answer['status'] === 'string' ? answer['status'] : undefined
+    // It may be about to be stopped by the same disk: it runs again once it has kept running for an interval.
+    const status = said === 'running' && this.#isRetrying() ? STOPPED_BY_DISK : said
     const state = status === undefined ? undefined : stateOfAnswer(status)
     if (state === undefined) return undefined
+    // Its owner has paused it, and may let it go on at once.
+    if (status !== STOPPED_BY_DISK) this.#retriedAt = -Infinity
     this.#set(state)
     return status
   }
@@ -255,7 +270,8 @@ export class QemuVm implements Vm {
   #use (qmp: QmpClient): QmpClient {
     this.#qmp = qmp
     if (this.#silentSince === -Infinity) this.#silentSince = undefined
-    qmp.onEvent((name) => { if (name === 'STOP' || name === 'RESUME') this.notice() })
+    // A VM that is told to go on, and is stopped by the next write, says both each time.
+    qmp.onEvent((name) => { if ((name === 'STOP' || name === 'RESUME') && !this.#isRetrying()) this.notice() })
     qmp.closed.then(() => this.notice(), this.#options.onError)
     if (this.#released) qmp.close()
     return qmp

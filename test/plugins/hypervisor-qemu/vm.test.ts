@@ -16,8 +16,8 @@ import { eventually } from '../../helpers/eventually.ts'
 
 const GREETING = '{"QMP":{"version":{"qemu":{"micro":22,"minor":2,"major":7},"package":"x"},"capabilities":[]}}\r\n'
 
-/** What it says to a command, without its id; undefined: it ends the connection. */
-type Answer = (command: string) => string | undefined
+/** What it says to a command, without its id; undefined: it ends the connection. `tell` says that something has happened, behind the answer. */
+type Answer = (command: string, tell: (event: string) => void) => string | undefined
 
 interface Watched { readonly vm: QemuVm, readonly asked: () => number, readonly end: () => Promise<void>, readonly errors: unknown[] }
 
@@ -35,7 +35,8 @@ async function watched (t: Test, answer: Answer, heartbeat = { intervalMs: 20, d
       for (const line of chunk.toString().trim().split('\n')) {
         const { execute, id }: { readonly execute: string, readonly id: number } = JSON.parse(line)
         asked++
-        const said = execute === 'qmp_capabilities' ? '"return":{}' : answer(execute)
+        const tell = (event: string): void => { setImmediate(() => { socket.write(`{"event":"${event}","data":{},"timestamp":{"seconds":1,"microseconds":1}}\r\n`) }) }
+        const said = execute === 'qmp_capabilities' ? '"return":{}' : answer(execute, tell)
         if (said === undefined) socket.destroy()
         else socket.write(`{${said},"id":${id}}\r\n`)
       }
@@ -99,6 +100,30 @@ await t.test('a QEMU that refuses to go on after a full disk is watched on, with
   await eventually('it is asked for longer than it may be silent', () => asked() > 20)
   // A moment without an answer, on a busy host, has another reason.
   t.ok(await eventually('its reason', () => vm.state.status === 'hung' && /a disk of the VM cannot be written/.test(vm.state.reason ?? '')))
+})
+
+await t.test('a QEMU whose disk stays full is told to go on once in an interval, and is hung all the while; it runs when it has kept running for one', async (t) => {
+  const intervalMs = 50
+  let [continued, status, isFull] = [0, 'io-error', true]
+  const { vm } = await watched(t, (command, tell) => {
+    if (command !== 'cont') return `"return":{"status":"${status}"}`
+    continued++
+    status = 'running'
+    tell('RESUME')
+    // Its next write stops it again.
+    if (isFull) setTimeout(() => { status = 'io-error'; tell('STOP') }, 5)
+    return '"return":{}'
+  }, { intervalMs, deadlineMs: 10_000 })
+  await eventually('it is hung', () => /a disk of the VM cannot be written/.test(vm.state.reason ?? ''))
+  const states: unknown[] = []
+  vm.onState((state) => { states.push(state) })
+  const [began, before] = [performance.now(), continued]
+  await eventually('it was told to go on some times', () => continued >= before + 10)
+  t.ok(performance.now() - began >= 8 * intervalMs, `${performance.now() - began} ms for ten times`)
+  t.same(states, [])
+  isFull = false
+  await eventually('it runs', () => vm.state.status === 'running')
+  t.same(states, [{ status: 'running' }])
 })
 
 await t.test('memory that the guest cannot have is refused', async (t) => {
