@@ -99,7 +99,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     ...device('virtio-scsi', `id=${DISK_BUS},num_queues=1`, 'volumes'),
     ...spec.disks.filter(({ unit }) => unit === undefined).flatMap((disk, index) => [
       '-blockdev', JSON.stringify(diskNode(diskNodes(disk.id)[0], disk)),
-      ...device('virtio-blk', `drive=${diskNodes(disk.id)[0]},id=${diskDevice(disk.id)},serial=${disk.id}`, index)
+      ...device('virtio-blk', `drive=${diskNodes(disk.id)[0]},id=${diskDevice(disk.id)},serial=${disk.id}${listed(errorPolicy(disk))}`, index)
     ]),
     ...spec.disks.filter(({ unit }) => unit !== undefined).flatMap(removableDisk),
     ...(spec.devices ?? []).flatMap(hostDevice),
@@ -193,8 +193,20 @@ function hostDevice ({ sysfs }: VmHostDevice, index: number): string[] {
 }
 
 /** The device of a disk that can come and go. The guest finds all of them behind one target. */
-export function removableDevice ({ id, unit }: VmDisk): Record<string, unknown> {
-  return { driver: 'scsi-hd', bus: `${DISK_BUS}.0`, channel: 0, 'scsi-id': 0, lun: unit, drive: diskNodes(id)[0], id: diskDevice(id), serial: id }
+export function removableDevice ({ id, unit, readonly }: VmDisk): Record<string, unknown> {
+  return { driver: 'scsi-hd', bus: `${DISK_BUS}.0`, channel: 0, 'scsi-id': 0, lun: unit, drive: diskNodes(id)[0], id: diskDevice(id), serial: id, ...errorPolicy({ readonly }) }
+}
+
+/**
+ * A write that fails on the host stops the VM, for whatever reason (a full disk, a quota, a fault of the host's disk): a guest that is told makes its file system read-only, or loses what it has not written. By itself QEMU stops it for a full
+ * disk alone. A guest that writes to a disk that is only read is told. Belongs to the device, so it stays when the image is replaced, and is in no saved state.
+ */
+function errorPolicy ({ readonly }: Pick<VmDisk, 'readonly'>): Record<string, string> {
+  return readonly ? {} : { werror: 'stop', rerror: 'report' }
+}
+
+function listed (properties: Record<string, string>): string {
+  return Object.entries(properties).map(([name, text]) => `,${name}=${text}`).join('')
 }
 
 /** QEMU's name of the device that a disk is attached to. */

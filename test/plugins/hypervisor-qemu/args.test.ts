@@ -1,7 +1,8 @@
 // QEMU's command line, by table.
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
-import { buildArgs, defaultCpuModel, type ArgsOptions } from '../../../plugins/hypervisor-qemu/args.ts'
+import { buildArgs, defaultCpuModel, removableDevice, type ArgsOptions } from '../../../plugins/hypervisor-qemu/args.ts'
+import { shapeOf } from '../../../plugins/hypervisor-qemu/shape.ts'
 
 const spec: VmSpec = {
   id: 'abc',
@@ -37,7 +38,7 @@ await t.test('each part of a specification has its argument', async (t) => {
     ['ports', 'virtserialport,bus=ports.0,nr=2,chardev=output,id=port-output,name=berth.output'],
     ['a comma in a disk\'s path', '"filename":"/images/a,b.erofs"'],
     ['the first disk', 'virtio-blk-pci,drive=disk-root,id=blk-root,serial=root,bus=pcie.0,addr=0x8,'],
-    ['the second disk', 'virtio-blk-pci,drive=disk-volume-0,id=blk-volume-0,serial=volume-0,bus=pcie.0,addr=0x9,'],
+    ['the second disk', 'virtio-blk-pci,drive=disk-volume-0,id=blk-volume-0,serial=volume-0,werror=stop,rerror=report,bus=pcie.0,addr=0x9,'],
     ['sandbox', '-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny']
   ]
   for (const [what, expected] of cases) t.ok(line().includes(expected), `${what}: ${expected}`)
@@ -64,6 +65,16 @@ await t.test('read-only disks are opened read-only', async (t) => {
   const nodes = buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":')).map((arg) => JSON.parse(arg))
   const disk = (name: string, readonly: boolean) => ({ 'node-name': name, 'read-only': readonly, file: { driver: 'raw', 'read-only': readonly } })
   t.match(nodes, [disk('disk-root', true), disk('disk-volume-0', false)])
+})
+
+await t.test('a write that fails on the host, for whatever reason, stops the VM; a disk that is only read stops none', async (t) => {
+  const policies = (readonly: boolean): unknown => removableDevice({ id: 'v', path: '/v', readonly, unit: 0 })
+  t.match(policies(false), { werror: 'stop', rerror: 'report' })
+  t.notMatch(JSON.stringify(policies(true)), /error/)
+  const devices = buildArgs(spec, options).filter((arg) => arg.startsWith('virtio-blk-pci,'))
+  t.same(devices.map((device) => /werror=\w+,rerror=\w+/.exec(device)?.[0]), [undefined, 'werror=stop,rerror=report'])
+  const shape = async (disks: VmSpec['disks']): Promise<unknown> => await shapeOf({ ...spec, disks }, { ...options, vmmVersion: '7.2.22' })
+  t.match(await shape(spec.disks), { ...await shape([]) as object, disks: 'root (read-only), volume-0 (writable)' }, 'no part of a memory image depends on it')
 })
 
 await t.test('all disks are in one group of limits, which lets everything pass unless there is one', async (t) => {
@@ -143,7 +154,7 @@ await t.test('disks that come and go are on a bus of their own, which is there w
   const args = buildArgs({ ...spec, disks: [...spec.disks, disk] }, options)
   t.ok(args.includes('{"driver":"scsi-hd","bus":"volumes.0","channel":0,"scsi-id":0,"lun":6,"drive":"disk-volume-3","id":"blk-volume-3","serial":"volume-3"}'))
   t.ok(args.some((arg) => arg.includes('"node-name":"disk-volume-3","throttle-group":"disks","read-only":true') && arg.includes('"filename":"/v/a,b.img"')))
-  t.ok(args.join(' ').includes('id=blk-volume-0,serial=volume-0,bus=pcie.0,addr=0x9,'), 'the others keep their slots')
+  t.ok(args.join(' ').includes('id=blk-volume-0,serial=volume-0,werror=stop,rerror=report,bus=pcie.0,addr=0x9,'), 'the others keep their slots')
   for (const unit of [-1, 64, 1.5]) t.throws(() => buildArgs({ ...spec, disks: [{ ...disk, unit }] }, options), /has the unit/)
   t.throws(() => buildArgs({ ...spec, disks: [disk, { ...disk, id: 'volume-4' }] }, options), /same unit/)
   const many = Array.from({ length: 64 }, (_, unit) => ({ id: `v-${unit}`, path: '/v', readonly: true, unit }))
