@@ -2,7 +2,7 @@
 import type { Counters } from '../log/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
 
-/** Where lines go. `done` is called when all of these lines have left this process, and their memory may be used again. */
+/** Where lines go. `done` is called when all of these lines have left this process, and their memory may be used again; never when they cannot leave. */
 export interface AuditSink {
   write (lines: Buffer, done: () => void): void
   /** Resolves when all lines have left. */

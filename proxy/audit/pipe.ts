@@ -10,7 +10,8 @@ export function openPipe (descriptor: number): AuditSink {
   // The parent is gone, and this process ends with it.
   socket.on('error', () => socket.destroy())
   return {
-    write: (lines, done) => { socket.write(lines, done) },
+    // Lines that have not left keep the others waiting: requests are refused then, and not left out of the log.
+    write: (lines, done) => { socket.write(lines, error => { if (error === null || error === undefined) done() }) },
     close: async () => { await new Promise<void>(resolve => { socket.end(resolve) }) }
   }
 }

@@ -71,7 +71,8 @@ export class AuditStore {
     const log = this.#logs.get(name) ?? new VmLog(join(this.#options.folder, name))
     this.#logs.delete(name)
     this.#logs.set(name, log)
-    this.#waiting += log.add(line)
+    log.add(line)
+    this.#waiting += line.length
     this.#dirty.add(log)
     this.#writing ??= this.#write().finally(() => { this.#writing = undefined })
   }
@@ -100,9 +101,8 @@ export class AuditStore {
   }
 
   async #writeOne (log: VmLog): Promise<void> {
-    const before = log.bytes
     try {
-      await log.write(this.#segmentBytes())
+      await this.#writeCounted(log)
       if (this.#isFailing) this.#log.warn('requests are recorded again')
       this.#isFailing = false
     } catch (error) {
@@ -111,10 +111,17 @@ export class AuditStore {
       this.#dirty.add(log)
       await sleep(RETRY_MS)
     }
-    const written = log.bytes - before
-    this.#bytes += written
-    this.#waiting -= written
-    this.#makeRoom(log)
+  }
+
+  async #writeCounted (log: VmLog): Promise<void> {
+    const before = { bytes: log.bytes, written: log.writtenBytes }
+    try {
+      await log.write(this.#segmentBytes())
+    } finally {
+      this.#bytes += log.bytes - before.bytes
+      this.#waiting -= log.writtenBytes - before.written
+      this.#makeRoom(log)
+    }
   }
 
   /** Cached: a digest for each line would be a sixth of this process's work for a line. */

@@ -7,9 +7,11 @@ export class VmLog {
   /** the last one is written to */
   readonly segments: Segment[]
   #bytes: number
+  /** number of the last entry on disk; undefined: the files were not asked yet */
   #seq: number | undefined
   #waiting: string[] = []
-  #waitingBytes = 0
+  /** of all lines that were written so far, as they were taken */
+  writtenBytes = 0
 
   /** @param folder need not exist yet */
   constructor (folder: string, segments: Segment[] = []) {
@@ -27,54 +29,45 @@ export class VmLog {
     return this.#bytes
   }
 
-  get waitingBytes (): number {
-    return this.#waitingBytes
+  /** Takes a line of JSON, a character a byte and with a line feed at its end. It has its number, and is on disk, after `write`. Touches no file: whoever records a request must not fail for that. */
+  add (line: string): void {
+    this.#waiting.push(line)
   }
 
-  /** Gives a line of JSON, a character a byte and with a line feed at its end, the next number. It is on disk after `write`. @returns the bytes that this adds to the waiting ones */
-  add (line: string): number {
-    this.#seq ??= this.#lastSeq()
-    const numbered = `{"seq":${++this.#seq},${line.slice(1)}`
-    this.#waiting.push(numbered)
-    this.#waitingBytes += numbered.length
-    return numbered.length
-  }
-
-  /** Writes the waiting lines; lines that cannot be written keep waiting. @param segmentBytes size at which a new file is begun @returns bytes that were written */
-  async write (segmentBytes: number): Promise<number> {
-    let written = 0
-    while (this.#waiting.length > 0) written += await this.#writeSome(segmentBytes)
-    return written
+  /** Numbers the waiting lines and writes them; lines that cannot be written keep waiting. @param segmentBytes size at which a new file is begun */
+  async write (segmentBytes: number): Promise<void> {
+    while (this.#waiting.length > 0) await this.#writeSome(segmentBytes)
   }
 
   /** Writes as many lines as fit into one file. */
-  async #writeSome (segmentBytes: number): Promise<number> {
-    const current = this.#current(segmentBytes)
-    let count = 0
+  async #writeSome (segmentBytes: number): Promise<void> {
+    const last = this.#lastSeq()
+    const current = this.#current(segmentBytes, last + 1)
+    const lines: string[] = []
     let bytes = 0
     for (const line of this.#waiting) {
-      if (count > 0 && current.bytes + bytes >= segmentBytes) break
-      bytes += line.length
-      count++
+      if (lines.length > 0 && current.bytes + bytes >= segmentBytes) break
+      const numbered = `{"seq":${last + lines.length + 1},${line.slice(1)}`
+      bytes += numbered.length
+      lines.push(numbered)
     }
     try {
-      await appendFile(current.path, this.#waiting.slice(0, count).join(''), { mode: 0o640, encoding: 'latin1' })
+      await appendFile(current.path, lines.join(''), { mode: 0o640, encoding: 'latin1' })
     } catch (error) {
       // On a full disk only a part may have been written: it is cut off, and all of it is written again.
       await truncate(current.path, current.bytes).catch(() => {})
       throw error
     }
-    this.#waiting.splice(0, count)
-    this.#waitingBytes -= bytes
+    for (const line of this.#waiting.splice(0, lines.length)) this.writtenBytes += line.length
+    this.#seq = last + lines.length
     current.bytes += bytes
     this.#bytes += bytes
-    return bytes
   }
 
   /** Removes the oldest file. @returns how many entries went with it */
   dropOldest (): number {
     // The name of the current file holds the next number, also over a restart: the new file is made before the last one is removed.
-    if (this.segments.length === 1) this.#begin((this.#seq ??= this.#lastSeq()) + 1 - this.#waiting.length)
+    if (this.segments.length === 1) this.#begin(this.#lastSeq() + 1)
     const [oldest, next] = this.segments
     if (oldest === undefined || next === undefined) return 0
     removeSegment(oldest)
@@ -83,10 +76,9 @@ export class VmLog {
     return next.first - oldest.first
   }
 
-  #current (segmentBytes: number): Segment {
+  #current (segmentBytes: number, next: number): Segment {
     const last = this.segments.at(-1)
-    if (last !== undefined && last.bytes < segmentBytes) return last
-    return this.#begin((this.#seq ?? 0) + 1 - this.#waiting.length)
+    return last !== undefined && last.bytes < segmentBytes ? last : this.#begin(next)
   }
 
   #begin (first: number): Segment {
@@ -99,7 +91,16 @@ export class VmLog {
   }
 
   #lastSeq (): number {
+    this.#seq ??= this.#readLastSeq()
+    return this.#seq
+  }
+
+  #readLastSeq (): number {
     const last = this.segments.at(-1)
-    return last === undefined ? 0 : endOf(last)
+    if (last === undefined) return 0
+    const before = last.bytes
+    const seq = endOf(last)
+    this.#bytes += last.bytes - before
+    return seq
   }
 }

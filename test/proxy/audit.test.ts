@@ -1,9 +1,14 @@
 // The log of requests: a share for each VM, and what a crash leaves.
 import t from 'tap'
-import { appendFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { auditLine } from '../../proxy/audit/line.ts'
+import { auditLine, type AuditRecord } from '../../proxy/audit/line.ts'
+import { AuditLog } from '../../proxy/audit/log.ts'
+import { openPipe } from '../../proxy/audit/pipe.ts'
 import { AuditStore } from '../../proxy/audit/store.ts'
+import { Counters } from '../../proxy/log/counters.ts'
 import { createLog } from '../../proxy/log/log.ts'
 import { eventually } from '../helpers/eventually.ts'
 
@@ -14,10 +19,10 @@ function storeIn (folder: string, more: { vmBytes?: number, totalBytes?: number 
   return new AuditStore({ folder, vmBytes: ROOM, totalBytes: ROOM, ...more }, quiet)
 }
 
+const recordOf = (vm: string, path: string): AuditRecord => ({ vm, revision: 1, protocol: 'http/1.1', host: 'api.good.test', port: 443, method: 'GET', path, status: 200, injected: [], bytesIn: 0, bytesOut: 0, durationMs: 1 })
+
 function add (store: AuditStore, vm: string, count: number): void {
-  for (let made = 0; made < count; made++) {
-    store.add(vm, auditLine({ vm, revision: 1, protocol: 'http/1.1', host: 'api.good.test', port: 443, method: 'GET', path: `/${made}`, status: 200, injected: [], bytesIn: 0, bytesOut: 0, durationMs: 1 }))
-  }
+  for (let made = 0; made < count; made++) store.add(vm, auditLine(recordOf(vm, `/${made}`)))
 }
 
 async function bytesIn (folder: string): Promise<number> {
@@ -116,4 +121,43 @@ t.test('what the disk does not take waits, and is written once, when it can be',
     return found.length > 0 && found
   })
   t.same(entries.map(({ seq }) => seq), [1, 2, 3])
+})
+
+t.test('a part of the log that cannot be read as its VM sends its first request keeps that line waiting, and those of others not', async (t) => {
+  const folder = join(t.testdir(), 'log')
+  const first = storeIn(folder)
+  add(first, 'a', 3)
+  await first.flush()
+  const [name = ''] = await readdir(folder)
+  const [file = ''] = await readdir(join(folder, name))
+  const path = join(folder, name, file)
+  await appendFile(path, '{"seq":4,"vm":"a","tim')
+  const store = storeIn(folder)
+  await rename(path, `${path}.away`)
+  await mkdir(path)
+  t.doesNotThrow(() => { add(store, 'a', 2) })
+  add(store, 'b', 1)
+  await eventually('the other is written', async () => (await all(store, 'b')).length === 1)
+  await rmdir(path)
+  await rename(`${path}.away`, path)
+  const entries = await eventually('all are written', async () => {
+    await store.flush()
+    const found = await all(store, 'a')
+    return found.length > 3 && found
+  })
+  t.same(entries.map(({ seq }) => seq), [1, 2, 3, 4, 5])
+  t.equal(store.bytes, await bytesIn(folder))
+})
+
+t.test('a worker whose lines nobody takes any more has no room for further requests', async (t) => {
+  const path = join(t.testdir(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const log = new AuditLog(openPipe(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)), new Counters())
+  t.ok(log.available)
+  closeSync(reading)
+  await eventually('requests are refused', () => {
+    for (let count = 0; count < 500; count++) log.record(recordOf('a', '/'))
+    return !log.available
+  })
 })
