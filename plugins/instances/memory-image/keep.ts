@@ -3,8 +3,10 @@
 // Where the file system shares blocks (XFS, btrfs) that costs nothing, and is always done. Elsewhere it is a copy of all that was written, so it is done until a VM has gone
 // on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments. A spare VM that has rehearsed is such a VM: its guest has
 // used all devices, and has started a program.
-import { link, mkdir, rename, rm, stat } from 'node:fs/promises'
+import { link, mkdir, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
@@ -22,7 +24,7 @@ import { logOperation } from '../folder/operations-log.ts'
 import { pathsAt, type InstancePaths } from '../folder/paths.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
-import { copyVolumeOverlays } from '../volumes/overlays.ts'
+import { copyVolumeOverlays, overlaysIn } from '../volumes/overlays.ts'
 import { volumesOf } from '../volumes/spec.ts'
 import { settleImage } from './sync.ts'
 
@@ -34,54 +36,75 @@ export function kindOf ({ image }: Pick<StoredImage, 'image'>): string {
   return `${image.driver} ${image.vmmVersion} ${image.key}`
 }
 
-/** Keeps a copy of a whole image and its disks; false where that is not needed, or there is no room for it. */
+/** Keeps a copy of a whole image and its disks; false where that is not needed, or there is no room for it. Nothing is left of a copy that could not be made. */
 export async function keepImage (context: Context, record: InstanceRecord, stored: StoredImage): Promise<boolean> {
   const paths = pathsIn(context, record.id)
   await dropKept(paths)
   // The volume is others' too, so it is not put back; and the memory would not fit a volume whose content has changed.
   if (volumesOf(record.spec).some(({ readonly }) => !readonly)) return false
+  try {
+    if (await makeCopy(context, record, stored)) {
+      await rename(paths.kept.making, paths.kept.whole)
+      return true
+    }
+    await removeTree(paths.kept.making)
+  } catch (error) {
+    await removeTree(paths.kept.making)
+    // It has filled up meanwhile. The restore needs no copy.
+    if (!isDiskFull(error)) throw error
+    noteNoRoom(context, paths)
+  }
+  return false
+}
+
+async function makeCopy (context: Context, record: InstanceRecord, stored: StoredImage): Promise<boolean> {
+  const paths = pathsIn(context, record.id)
   const to = pathsAt(paths.kept.making)
   await mkdir(to.image.whole, { recursive: true, mode: 0o700 })
-  if (!await copyMemory(context, paths, to, stored)) {
-    await removeTree(paths.kept.making)
-    return false
-  }
+  if (!await copyFiles(context, paths, to, stored)) return false
   const identity = identityOf(context, record)
-  await copySparse(context.commands, paths.overlay, to.overlay)
-  await copyVolumeOverlays(context.commands, paths.volumes, to.volumes)
   for (const path of [...stored.onBase === undefined ? [to.memory] : [], to.overlay]) await giveFile(path, identity)
   await ownVolumeOverlays(to, identity)
   await link(statePath(paths, 'whole'), statePath(to, 'whole'))
   // The copy is not on disk yet, and is removed before it would be.
   const { compressed, ...rest } = stored
   await writeImage(to, { ...rest, memoryMark: stored.onBase === undefined ? await markOf(to.memory) : '', bootId: bootId() })
-  await rename(paths.kept.making, paths.kept.whole)
   return true
 }
 
-async function copyMemory (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
-  if (stored.onBase !== undefined) return await keepBase(context, from, to, stored)
-  if (await reflink(from.memory, to.memory)) return true
-  if (context.provenImages.has(kindOf(stored))) return false
-  const { blocks } = await stat(from.memory)
-  if (!await fitsOnDisk(from.directory, blocks * 512)) {
-    context.log.warn({ path: from.memory }, 'the disk has no room to keep a memory image while a VM is started on it')
-    return false
+/** Copies memory and disks. */
+async function copyFiles (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
+  // All of them are on one file system: what it does with the disk it does with the others.
+  if (!await reflink(from.overlay, to.overlay)) {
+    if (context.provenImages.has(kindOf(stored))) return false
+    if (!await fitsOnDisk(from.directory, await writtenBytes(from, stored))) {
+      noteNoRoom(context, from)
+      return false
+    }
+    await copySparse(context.commands, from.overlay, to.overlay)
   }
-  await copySparse(context.commands, from.memory, to.memory)
+  if (stored.onBase === undefined) await copySparse(context.commands, from.memory, to.memory)
+  else await keepBase(from, to, stored.onBase)
+  await copyVolumeOverlays(context.commands, from.volumes, to.volumes)
   return true
+}
+
+/** What a copy takes: the holes stay holes. */
+async function writtenBytes (from: InstancePaths, { onBase }: StoredImage): Promise<number> {
+  const overlays = (await overlaysIn(from.volumes)).map((name) => join(from.volumes, name))
+  const files = await Promise.all([from.overlay, ...overlays, ...onBase === undefined ? [from.memory] : []].map(async (path) => await stat(path)))
+  return files.reduce((sum, { blocks }) => sum + blocks * 512, 0)
+}
+
+function noteNoRoom ({ log }: Context, { directory }: InstancePaths): void {
+  log.warn({ path: directory }, 'the disk has no room to keep a memory image while a VM is started on it')
 }
 
 /** Base and changes are never written, so a second name keeps them; only the disk has to be copied. */
-async function keepBase (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
-  if (context.provenImages.has(kindOf(stored))) {
-    if (!await reflink(from.overlay, to.overlay)) return false
-    await rm(to.overlay)
-  }
+async function keepBase (from: InstancePaths, to: InstancePaths, { changes }: NonNullable<StoredImage['onBase']>): Promise<void> {
   await mkdir(to.base.folder, { mode: 0o700 })
   await link(from.base.memory, to.base.memory)
-  if (stored.onBase?.changes === true) await link(changesPath(from, 'whole'), changesPath(to, 'whole'))
-  return true
+  if (changes) await link(changesPath(from, 'whole'), changesPath(to, 'whole'))
 }
 
 /** Resolves once a VM that was started on an image with a kept copy has lived for long enough; never when the VM ends before. */

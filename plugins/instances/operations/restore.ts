@@ -83,7 +83,7 @@ async function startOn (context: Context, instance: LiveInstance, image: ReadyIm
   await allDone([prepareRun(paths, identityOf(context, record)), connecting])
   const spec = await vmSpecOf(context, record, image, await connecting)
   const stored = await expanded(context, instance, kept)
-  await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
+  await keepImage(context, record, stored)
   // Of a VM that was ended.
   if (stored.onBase === undefined) await removeTree(paths.base.folder)
   await takeImage(paths, stored)

@@ -1,12 +1,14 @@
 // A VM that ends right after its restore: disk and memory are as before, the instance says why, and the next restore goes on from them.
-import { appendFile, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, statfs, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { noteRestored } from '../../../core/data/restored.ts'
-import { startApp, type TestApp } from './app.ts'
+import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
 import { failOnce } from '../../helpers/fail-once.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
+import { smallDisk } from '../../helpers/small-disk.ts'
 import { crashAt, until } from './crash.ts'
 import { atChange, crashPoints, failingOnce } from './crash-points.ts'
 import { ScriptedHost } from './scripted.ts'
@@ -15,8 +17,8 @@ const RESTING = ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'repo
 
 interface Resting extends TestApp { readonly id: string, readonly folder: string }
 
-async function resting (t: Test, body?: object): Promise<Resting> {
-  const app = await startApp(t)
+async function resting (t: Test, body?: object, options: StartOptions = {}): Promise<Resting> {
+  const app = await startApp(t, options)
   const id = await app.make('web')
   await app.waitFor('web', 'Running')
   const folder = join(app.dataDir, 'instances', id)
@@ -98,6 +100,30 @@ t.test('what was kept goes once the VM has lived for a second, and a standby bef
   await call('POST', '/instances/web/restore')
   t.match(host.vm.restoredFrom?.memory, /gone on/)
   await until(async () => !(await readdir(folder)).some((name) => /restore|standby/.test(name)))
+})
+
+t.test('an instance whose disk has no room for a second copy is restored without one, and nothing of it stays', { skip: withoutMounts }, async (t) => {
+  const disk = await smallDisk(t, 48)
+  const app = await resting(t, undefined, { dataDir: join(disk, 'data') })
+  const free = async (): Promise<number> => {
+    const { bavail, bsize } = await statfs(disk)
+    return bavail * bsize
+  }
+  await writeFile(join(app.folder, 'overlay.ext4'), Buffer.alloc(Math.ceil(await free() * 0.6), 'x'))
+  const before = await free()
+  t.match(await app.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+  t.notOk((await readdir(app.folder)).some((name) => name.startsWith('restore.')))
+  t.ok(await free() > before - 2 ** 20, 'and takes no room')
+  await app.app.stop()
+})
+
+t.test('a copy that cannot be made for another reason fails the restore, which leaves nothing of it', async (t) => {
+  const app = await resting(t)
+  // It is no file that could be copied.
+  await mkdir(join(app.folder, 'volumes/folder'), { recursive: true })
+  t.equal((await app.call('POST', '/instances/web/restore')).status, 500)
+  t.same((await readdir(app.folder)).sort(), [...RESTING, 'volumes'].sort())
+  t.match((await app.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
 })
 
 t.test('a server that dies in that second leaves an instance that runs, or one that is in standby as before', async (t) => {
