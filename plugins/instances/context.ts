@@ -1,5 +1,6 @@
 // What every operation on instances works with, as one object.
 import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import type { ProcessRegister } from '../../core/process/register.ts'
 import type { PluginReports } from '../../core/plugins/reports.ts'
@@ -42,6 +43,7 @@ export interface BaseContext {
   readonly log: Logger
   readonly events: EventBus
   readonly commands: HostCommands
+  readonly disk: DiskSpace
   readonly processes: ProcessRegister
   readonly guest: GuestService
   readonly images: ImageService

@@ -43,6 +43,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     log,
     events: deps.events,
     commands: deps.commands,
+    disk: deps.disk,
     processes: deps.processes,
     guest: deps.guest,
     images: deps.images,

@@ -6,7 +6,7 @@ import { AGENT_ERRORS, CHANGE_ERRORS, MEMORY_ERRORS, START_ERRORS, STATE_ERRORS 
 export const manifest = {
   id: 'instances',
   provides: ['instanceCopies', 'workers', 'leases', 'waking'],
-  requires: ['log', 'database', 'events', 'jobs', 'commands', 'processes', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'processes', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts', 'journal'],
   emits: ['instance.state', 'instance.deleted'],
   listens: ['instance.state'],

@@ -42,8 +42,14 @@ async function write (context: Context, instance: LiveInstance, wanted: Compress
   const target = compressedPath(paths, 'whole', wanted.algorithm)
   // A compression that was cut off just before it counted may have left its file.
   await rm(target, { force: true })
-  context.log.debug({ instance: instance.id, step: 'compress' }, 'memory image')
-  await context.metrics.timed('compress', async () => { await compressMemory(context.commands, paths.memory, target, wanted, signal) })
+  const watch = context.disk.watch()
+  try {
+    await context.disk.check()
+    context.log.debug({ instance: instance.id, step: 'compress' }, 'memory image')
+    await context.metrics.timed('compress', async () => { await compressMemory(context.commands, paths.memory, target, wanted, AbortSignal.any([signal, watch.signal])) })
+  } finally {
+    watch.stop()
+  }
   context.log.debug({ instance: instance.id, step: 'compressed' }, 'memory image')
 }
 
