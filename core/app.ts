@@ -141,7 +141,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const secrets = await openSecrets(dataDir)
   const commands = createHostCommands({ packages: plugins.flatMap(({ manifest: { hostPackages = [] } }) => hostPackages) })
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
-  const reserve = await openReserve(config, { commands, log })
+  const reserve = await openReserve(config, { commands, log, disk })
   undo.add(() => reserve.leave())
   const url = databaseUrl(config.database.url, dataDir)
   let upgrade: Upgrade | undefined
@@ -157,7 +157,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
     if (upgrade?.copy !== undefined) log.info({ copy: upgrade.copy.number, bytes: upgrade.copy.bytes, reason: upgrade.copy.reason }, 'the database was copied before it is changed')
   })
   undo.add(() => database.destroy())
-  await reserve.hold()
+  undo.add(await reserve.hold(database))
   const apiKeys = createApiKeys({ database, log, scopes: scopesOf(plugins.map(({ manifest }) => manifest)) })
   undo.add(() => apiKeys.close())
   if (apiKey !== '') apiKeys.addProcessKey(apiKey)

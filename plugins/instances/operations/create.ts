@@ -6,6 +6,7 @@ import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../folder/files.ts'
 import { withKernelHeaders } from '../guest/kernel-headers.ts'
+import { requireDisk } from '../host/disk-full.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
@@ -40,6 +41,7 @@ export async function create (context: Context, request: InstanceRequest, worker
   requireWorkload({ name: request.name, spec: asked }, image, context.guest)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
+  await requireDisk(context, 'create')
   const { instance, way } = await context.spares.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes, way)
   return instance

@@ -7,7 +7,7 @@ import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { withEnvironment } from '../copies/environment.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { namingFullDisk } from '../host/disk-full.ts'
+import { namingFullDisk, requireDisk } from '../host/disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../folder/files.ts'
 import { readImage, statePath, takeImage, type StoredImage } from '../memory-image/files.ts'
@@ -102,6 +102,7 @@ export async function resolveFork (context: Context, plan: ForkPlan): Promise<Re
   const image = await context.images.byDigest(imageDigest)
   if (image === undefined) throw ImageMissing(plan.image)
   requireWorkload({ name: plan.name, spec }, image, context.guest)
+  await requireDisk(context, 'fork')
   // The name under which the source knows the image: other names may stand for the same content by now.
   return { plan: { ...plan, spec }, image: { ...image, name: plan.image }, began }
 }

@@ -1,7 +1,10 @@
 // Rows of what is no instance: a create whose row was stored or not as the database went away, or a delete that was cut off. Its name is free again without a restart.
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
+import { fillDisk, smallDisk } from '../../helpers/small-disk.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { startApp, temporaryData } from './app.ts'
 import { startAway } from './away.ts'
@@ -17,6 +20,21 @@ t.test('a create whose first commit was done and whose answer was lost is taken 
   t.match(await call('POST', '/instances', BODY), { status: 503, body: { code: 'database_unavailable' }, headers: { 'retry-after': '5' } })
   t.equal((await call('GET', '/instances/web')).status, 404)
   await eventually('its name is free', async () => (await call('POST', '/instances', BODY)).status === 201, { limitMs: 30_000 })
+})
+
+t.test('while less of the disk is free than must stay free, a create and a fork make nothing, and what is there can be deleted', { skip: withoutMounts }, async (t) => {
+  const disk = await smallDisk(t, 48)
+  const { app, call, make, waitFor } = await startApp(t, { dataDir: join(disk, 'data') })
+  await make('web')
+  await waitFor('web', 'Running')
+  await fillDisk(join(disk, 'filler'), 2 ** 20)
+  const full = { status: 409, body: { code: 'insufficient_resources', message: /disk of the data folder/ } }
+  t.match(await call('POST', '/instances', { ...BODY, name: 'other' }), full)
+  t.match(await call('POST', '/instances/web/fork', { name: 'twin', from_running: true }), full)
+  t.equal((await call('DELETE', '/instances/web')).status, 204)
+  await rm(join(disk, 'filler'))
+  await make('other')
+  await app.stop()
 })
 
 t.test('a create that cannot be taken back, as the database is away, is taken back later', async (t) => {

@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Type } from 'typebox'
 import { buildApp } from '../../../../core/app.ts'
+import { isDiskFull } from '../../../../core/fs/disk-full.ts'
 import { hasCode } from '../../../../core/errors/system-code.ts'
 import { definePlugin } from '../../../../core/plugins/manifest.ts'
 
 const [dataDir = '', order = ''] = process.argv.slice(2)
 const KEY = 'a-key-for-the-test'
 const ROWS = 20
+const GROWTH = 1000
 const PIECE = Buffer.alloc(4096)
 
 const keeping = definePlugin({
@@ -21,6 +23,14 @@ const keeping = definePlugin({
         await database.raw('CREATE TABLE keeping (id INTEGER)')
         for (let id = 0; id < ROWS; id++) await database('keeping').insert({ id })
         return { left: ROWS }
+      })
+      http.post('/grow', { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({ grown: Type.Boolean() }, { additionalProperties: false }) } } }, async () => {
+        await database.raw('CREATE TABLE growing (text TEXT)').catch(() => undefined)
+        for (let made = 0; made < GROWTH; made++) {
+          // As in an API of which creates fail, and are asked for again.
+          await database('growing').insert({ text: 'x'.repeat(500) }).catch((error: unknown) => { if (!isDiskFull(error)) throw error })
+        }
+        return { grown: true }
       })
       http.post('/take', { config: { scope: 'resource:read' }, schema }, async () => {
         const { id } = await database('keeping').min('id as id').first<{ id: number }>()
@@ -59,7 +69,7 @@ if (order === 'again') {
   const { app, post } = await start()
   await post('/fill')
   fillDisk()
-  const answers = [await post('/take'), await post('/take')]
+  const answers = [await post('/take'), await post('/grow'), await post('/take')]
   if (order === 'stop') await app.stop()
   // What an orderly end gives back is taken, too.
   fillDisk()
