@@ -9,6 +9,8 @@ import type { RegistryRequest } from './requests.ts'
 import type { Store } from './store.ts'
 
 const MAX_OPEN = 256
+/** methods whose bodies the store writes */
+const WRITING: ReadonlySet<string | undefined> = new Set(['PATCH', 'PUT'])
 /** a client that pauses longer during an upload must start over */
 const IDLE_MS = 3_600_000
 const SWEEP_MS = 60_000
@@ -53,11 +55,13 @@ export class Uploads {
   }
 
   /**
-   * Watches one writing request. Must be called right after it was passed to the store, before any of its body has come.
+   * Watches one request about an upload, or one that pushes. Must be called right after it was passed to the store, before any of its body has come.
    * @param owner a key's id, or a grant's: whose limit it counts for
    */
   attend (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
-    if (asked.upload !== undefined || asked.push !== undefined) this.#attendBody(request, response, asked, owner)
+    if (asked.upload !== undefined) this.#attendUpload(request, response, asked.upload)
+    // Who asks how far an upload is, or ends it, needs no room.
+    if (asked.push !== undefined || (asked.upload !== undefined && WRITING.has(request.method))) this.#attendBody(request, response, asked, owner)
   }
 
   /** Why an upload may not begin; undefined when it may. */
@@ -101,10 +105,23 @@ export class Uploads {
     }
   }
 
+  #attendUpload (request: IncomingMessage, response: ServerResponse, id: string): void {
+    const upload = this.#open.get(id)
+    if (upload === undefined) return
+    upload.requests++
+    response.once('close', () => {
+      upload.requests--
+      upload.idleSince = this.#clock()
+      const isDone = response.writableFinished && ((request.method === 'PUT' && response.statusCode === 201) || (request.method === 'DELETE' && response.statusCode === 204))
+      if (isDone) this.#open.delete(id)
+      // The store does not remove data that it failed to write.
+      else if (response.statusCode >= 500) this.#remove(id)
+    })
+  }
+
   #attendBody (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
     const id = asked.upload
     const upload = id === undefined ? undefined : this.#open.get(id)
-    if (upload !== undefined) upload.requests++
     const watch = this.#options.disk.watch()
     const stop = (status: number, code: string, message: string): void => {
       watch.stop()
@@ -124,16 +141,7 @@ export class Uploads {
       stop(403, 'DENIED', `the unfinished uploads of one key or build may have at most ${formatSize(this.#options.maxBytes)} together`)
     }
     request.on('data', count)
-    response.once('close', () => {
-      watch.stop()
-      if (upload === undefined || id === undefined) return
-      upload.requests--
-      upload.idleSince = this.#clock()
-      const isDone = response.writableFinished && ((request.method === 'PUT' && response.statusCode === 201) || (request.method === 'DELETE' && response.statusCode === 204))
-      if (isDone) this.#open.delete(id)
-      // The store does not remove data that it failed to write.
-      else if (response.statusCode >= 500) this.#remove(id)
-    })
+    response.once('close', () => { watch.stop() })
   }
 
   #bytesOf (owner: string): number {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { connect } from 'node:net'
-import { mkdir, readdir, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,6 +12,7 @@ import { duplexPair } from '../../helpers/duplex-pair.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { KEY, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
+import { fillDisk } from '../../helpers/small-disk.ts'
 
 const commands = createHostCommands()
 const MIB = 2 ** 20
@@ -73,6 +74,24 @@ t.test('an upload that would fill the disk is ended with an error, and its space
   const start = await fetch(`${app.url}/v2/some/thing/blobs/uploads/`, { method: 'POST', headers: AUTHORIZATION })
   t.equal(start.status, 507, 'on a disk that is full already none begins')
   t.match(await start.json(), { errors: [{ code: 'INSUFFICIENT_STORAGE' }] })
+  await app.stop()
+})
+
+t.test('on a disk that is full a client learns how far its upload is, and may end it; only what it sends is refused', { ...root }, async (t) => {
+  const dataDir = await smallDisk(t, 'size=64m')
+  const app = await startImagesApp(t, { dataDir })
+  const target = await begin(app)
+  const ask = async (method: string, url: URL | string = target): Promise<Response> => await fetch(url, { method, headers: AUTHORIZATION })
+  await fillDisk(join(dataDir, 'filler'), MIB)
+  const status = await ask('GET')
+  t.equal(status.status, 204, await status.text())
+  t.equal((await ask('GET')).status, 204, 'it was not removed')
+  t.equal((await ask('DELETE')).status, 204)
+  t.equal((await ask('GET')).status, 404)
+  await rm(join(dataDir, 'filler'))
+  const other = await begin(app)
+  await fillDisk(join(dataDir, 'filler'), MIB)
+  t.equal((await flood(other, MIB)).status, 507)
   await app.stop()
 })
 
