@@ -4,7 +4,7 @@ import { copyFile, lstat, mkdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
-import { copySparse } from '../fs/sparse-copy.ts'
+import { copySparse, sharesBlocks } from '../fs/sparse-copy.ts'
 import { checksumOf } from './checksum.ts'
 import type { Entry, FileEntry } from './manifest.ts'
 import { findAll, furtherNames, ifThere, type Found } from './tree.ts'
@@ -17,6 +17,8 @@ const LARGE_BYTES = 2n ** 20n
 /** The file system's clock may stand still for this long: two changes within it look like one. */
 const CLOCK_STEP_NS = 50_000_000n
 const BLOCK_BYTES = 512n
+/** name of a copy that is made to find out what it takes, which no file of a data folder has */
+const PROBE = '.shares-blocks'
 const LOG = /\.log(?:\.1)?$/
 
 interface Copied {
@@ -62,9 +64,33 @@ export class Copier {
     this.#further = furtherNames(this.#found)
     await this.#removeGone()
     const due = this.#found.filter((found) => this.#isDue(found))
-    const bytes = due.reduce((sum, { stats }) => sum + (stats.isFile() ? stats.blocks * BLOCK_BYTES : 0n), 0n)
-    await disk.check({ bytes: Number(bytes), inodes: due.length })
+    await disk.check({ bytes: Number(await this.#roomFor(due)), inodes: due.filter(({ path }) => !this.#copied.has(path)).length })
     for (const found of due) await this.#copy(found)
+  }
+
+  /** The most bytes that the copies take beyond their former ones while they are made, one after the other: each former one goes before the new one is written. */
+  async #roomFor (due: readonly Found[]): Promise<bigint> {
+    const shares = new Map<bigint, boolean>()
+    let [now, most] = [0n, 0n]
+    for (const found of due) {
+      const { path, stats } = found
+      if (!stats.isFile()) continue
+      if (this.#copied.has(path)) now -= await this.#copiedBytes(path)
+      // One of each file system tells for the others, as a data folder may have several mounted in it.
+      if (isLarge(stats) && !shares.has(stats.dev)) shares.set(stats.dev, await this.#shares(path))
+      if (!isLarge(stats) || shares.get(stats.dev) !== true) now += stats.blocks * BLOCK_BYTES
+      if (now > most) most = now
+    }
+    return most
+  }
+
+  async #copiedBytes (path: string): Promise<bigint> {
+    const copy = await ifThere(async () => await lstat(this.#at(path), { bigint: true }))
+    return copy === undefined ? 0n : copy.blocks * BLOCK_BYTES
+  }
+
+  async #shares (path: string): Promise<boolean> {
+    return await ifThere(async () => await sharesBlocks({ from: join(this.#options.dataDir, path), to: this.#at(PROBE) })) === true
   }
 
   /**
@@ -164,13 +190,17 @@ function isBelow (path: string, folders: ReadonlySet<string>): boolean {
 }
 
 /** Copies a file. One that disappears meanwhile leaves the copy in the next pass. */
-async function copyUnlessGone (commands: HostCommands, from: string, to: string, { size }: BigIntStats): Promise<void> {
+async function copyUnlessGone (commands: HostCommands, from: string, to: string, stats: BigIntStats): Promise<void> {
   try {
-    if (size < LARGE_BYTES) await copyFile(from, to)
+    if (!isLarge(stats)) await copyFile(from, to)
     else await copySparse(commands, from, to)
   } catch (error) {
     if (await ifThere(async () => await lstat(from)) !== undefined) throw error
   }
+}
+
+function isLarge ({ size }: BigIntStats): boolean {
+  return size >= LARGE_BYTES
 }
 
 function isSame (a: BigIntStats, b: BigIntStats): boolean {

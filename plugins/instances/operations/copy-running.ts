@@ -1,11 +1,11 @@
 // Copies an instance that runs, at one moment. Most of it is copied ahead, while it goes on; then its guest sleeps and its VM is paused for as long as it takes to copy what has
 // changed meanwhile. Where the file system shares blocks nothing is copied ahead, since the moment itself takes no time.
-import { rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MemoryImage, Vm, VmImaging } from '../../../core/library/hypervisor.ts'
 import { copyChanged } from '../../../core/library/vmm/held-memory.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
-import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
+import { copySparse, sharesBlocks } from '../../../core/fs/sparse-copy.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { pathsIn, type Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -118,10 +118,4 @@ async function fileAhead (context: Context, pair: FilePair): Promise<Finish> {
 
 async function copyFile ({ commands }: Context, { from, to }: FilePair): Promise<void> {
   await copyChanged(commands, { from, bytes: (await stat(from)).size, to })
-}
-
-async function sharesBlocks ({ from, to }: FilePair): Promise<boolean> {
-  if (!await reflink(from, to)) return false
-  await rm(to)
-  return true
 }

@@ -10,6 +10,8 @@ import { sourceOfValue } from '../../../core/config/source.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
+import { smallDisk } from '../../helpers/small-disk.ts'
 import { backedUp, berth, keepOne } from './bare-backup.ts'
 
 const commands = createHostCommands()
@@ -45,6 +47,24 @@ t.test('a file that goes or is replaced while files are copied counts, and one t
   t.equal(await copier.changed(), undefined)
   await rm(join(dataDir, 'goes'))
   t.equal(await copier.changed(), 'goes')
+})
+
+t.test('what is copied again needs no more room than it takes beyond its former copy', { skip: withoutMounts }, async (t) => {
+  const target = await smallDisk(t, 24)
+  const dataDir = t.testdir({ grows: 'x', other: 'x' })
+  const copier = new Copier({ dataDir, target, leftOut: new Set(), commands, disk: createDiskSpace(target, { bytes: 2 ** 20, inodes: 10 }) })
+  const write = async (name: string, mib: number, letter: string): Promise<void> => { await writeFile(join(dataDir, name), Buffer.alloc(mib * LARGE, letter)) }
+  await write('other', 12, 'o')
+  await copier.pass()
+  await write('other', 14, 'p')
+  await copier.pass()
+  t.equal((await readFile(join(target, 'other'))).toString('latin1', 0, 1), 'p')
+  await write('grows', 12, 'g')
+  await t.rejects(copier.pass(), /too little space/)
+  // Copied after the other, whose former copy is still there by then.
+  await write('other', 1, 'q')
+  await t.rejects(copier.pass(), /too little space/)
+  t.equal((await stat(join(target, 'other'))).size, 14 * LARGE, 'nothing is begun')
 })
 
 t.test('a machine that prints and writes all the time holds no backup up: its logs may be rotated, and its disk is copied a few times', async (t) => {
