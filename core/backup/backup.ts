@@ -11,6 +11,7 @@ import { sizeBytes } from '../config/quantities.ts'
 import type { Config } from '../config/schema.ts'
 import type { HostCommands } from '../contracts/services.ts'
 import { findHostId } from '../data/folder.ts'
+import { RESERVE } from '../data/reserve.ts'
 import { requireFinished } from '../data/unfinished.ts'
 import { copyBytes, writeCopy } from '../db/copy/write-copy.ts'
 import { openDatabase } from '../db/open.ts'
@@ -60,7 +61,7 @@ export async function makeBackup ({ config, configFile, folder, commands }: Back
 async function fill ({ config, configFile, folder, commands }: BackupOptions, root: string): Promise<Manifest> {
   const { minFree, minFreeInodes } = config.server
   const disk = createDiskSpace(folder, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
-  const leftOut = databaseFiles(config)
+  const leftOut = new Set([...databaseFiles(config), RESERVE])
   await refuseLinks(root, leftOut)
   const copier = new Copier({ dataDir: root, target: join(folder, CONTENT), leftOut, commands, disk })
   const database = await copyAll({ config, folder, commands, disk }, copier)

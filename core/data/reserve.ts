@@ -13,7 +13,8 @@ const MIB = 2 ** 20
 /** SQLite writes into its log first, and starts again at the log's beginning after 1,000 pages of 4 KiB, once they are in the database. */
 const LOG_SUFFIX = '-wal'
 const LOG_BYTES = 5 * MIB
-const RESERVE = 'reserve'
+/** name in the data folder */
+export const RESERVE = 'reserve'
 
 /**
  * Where the database cannot grow, a log that ends with one more page than it has is never brought in, and fills. So it has free pages, which rows take first. Room behind its end, allocated as that of the log is, would not stay: SQLite

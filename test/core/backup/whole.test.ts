@@ -151,6 +151,12 @@ t.test('a restored file has its time to the nanosecond', async (t) => {
   t.equal((await stat(join(folder, 'older/disks/disk'), { bigint: true })).mtimeNs, 1_700_000_000_123_000_000n, 'a backup of an earlier version has milliseconds')
 })
 
+t.test('the room that a server has left for the next one is in no backup', async (t) => {
+  const { dataDir, backup } = await backedUp(t)
+  t.ok(await stat(join(dataDir, 'reserve')))
+  t.notOk((await readdir(join(backup, 'data'))).includes('reserve'))
+})
+
 t.test('a link in the data folder itself ends the backup, as what it leads to would not be in it', async (t) => {
   const { dataDir, folder } = await backedUp(t)
   const elsewhere = join(folder, 'larger')
