@@ -65,6 +65,8 @@ export async function rowsAlike<Row> (rows: () => Rows, text: string, { id, name
   if (dialectOf(query) === 'mysql') query.where(id, 'like', `${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
   // LIKE would not use the index here.
   else query.where(id, '>=', text).where(id, '<', `${text}\u{10FFFF}`)
+  // Those that the name has found already are not found again by the beginning of their id.
+  if (name !== undefined) query.where((other) => { void other.whereNot(name, text).orWhereNull(name) })
   const beginning: Row[] = await query
   return [...named, ...beginning]
 }

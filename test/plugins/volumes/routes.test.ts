@@ -79,6 +79,15 @@ t.test('no volume takes the place of another by an id that is its name, or a nam
   t.equal((await call('POST', '/volumes', { id: 'own', name: 'own', size_gb: 1 })).status, 201)
 })
 
+t.test('a volume whose id begins with its name is found by the name', async (t) => {
+  const { call } = await startWithVolumes(t)
+  t.equal((await call('POST', '/volumes', { id: 'web-1', name: 'web', size_gb: 1 })).status, 201)
+  t.match(await call('GET', '/volumes/web'), { status: 200, body: { id: 'web-1' } })
+  t.equal((await call('POST', '/volumes', { id: 'web-2', name: 'other', size_gb: 1 })).status, 201)
+  t.match(await call('GET', '/volumes/web'), { status: 200, body: { id: 'web-1' } })
+  t.match(await call('GET', '/volumes/web-'), { status: 409, body: { code: 'ambiguous' } })
+})
+
 t.test('the figures tell of the volumes as they are when they are read, also the first time', async (t) => {
   const lines: Record<string, unknown>[] = []
   const { call, makeVolume } = await startWithVolumes(t, { listen: true, lines })

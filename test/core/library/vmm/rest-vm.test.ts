@@ -54,7 +54,8 @@ async function makeVm (t: Test, { ask = async () => await Promise.resolve({ stat
   t.teardown(async () => {
     vm.release()
     for (const socket of sockets) socket.destroy()
-    for (const { server } of servers) server.close()
+    // It removes its socket, which must not go while its folder is being read.
+    await Promise.all(servers.map(async ({ server }) => { await new Promise((resolve) => { server.close(resolve) }) }))
     await commands.run('rm', ['-rf', path])
   })
   return { vm, folder }
