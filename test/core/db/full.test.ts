@@ -10,6 +10,8 @@ import { definePlugin } from '../../../core/plugins/manifest.ts'
 
 const KEY = 'a-key-for-the-test'
 const MOST_PAGES = 1_073_741_823
+/** more than the room that a server keeps in its database */
+const ROW = 'row '.repeat(2_000_000)
 
 /** Routes that write rows as plugins do, and that let the file grow or not: SQLite says the same of that limit as of a disk without room. */
 const writing = definePlugin({
@@ -19,7 +21,7 @@ const writing = definePlugin({
       const route = { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({}, { additionalProperties: false }) } } } as const
       http.post('/row', route, async () => {
         await database.raw('CREATE TABLE IF NOT EXISTS writing_rows (content TEXT)')
-        await database('writing_rows').insert({ content: 'row '.repeat(100_000) })
+        await database('writing_rows').insert({ content: ROW })
         return {}
       })
       http.post('/full', route, async () => {
