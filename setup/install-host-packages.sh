@@ -113,12 +113,18 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# apt waits for the lock of `install` by itself, but not for that of `update`, which another installer or the system's daily run has for a while.
 apt () {
-  DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" > "$work/log" 2>&1 || {
-    echo "host packages: apt-get $1 failed, with$missing to install:" >&2
-    tail -n 20 "$work/log" >&2
-    exit 1
-  }
+  tries=300
+  until LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" > "$work/log" 2>&1; do
+    tries=$((tries - 1))
+    if [ "$tries" -eq 0 ] || ! grep -q '^E: Could not get lock' "$work/log"; then
+      echo "host packages: apt-get $1 failed, with$missing to install:" >&2
+      tail -n 20 "$work/log" >&2
+      exit 1
+    fi
+    sleep 1
+  done
 }
 
 echo "host packages: installing$missing (waits for apt)"

@@ -16,8 +16,8 @@ const skip = withoutMounts
 
 interface Host { readonly folder: string, run (needs: string, user?: string): { status: number | null, output: string }, asked (): Promise<string[]> }
 
-/** A host that lacks these commands, which are given by their paths. @param install what its apt-get does for `install` */
-async function hostWithout (t: Test, missing: readonly string[], install = 'true'): Promise<Host> {
+/** A host that lacks these commands, which are given by their paths. @param install what its apt-get does for `install` @param update for `update` */
+async function hostWithout (t: Test, missing: readonly string[], install = 'true', update = 'true'): Promise<Host> {
   // Where every user gets, as a checkout need not be.
   const folder = await mkdtemp(join(tmpdir(), 'berth-packages-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -27,7 +27,7 @@ async function hostWithout (t: Test, missing: readonly string[], install = 'true
   await copyFile(script, join(folder, 'install.sh'))
   await symlink('/usr/bin/id', join(folder, 'bin/id'))
   const programs = {
-    'apt-get': `echo "$*" >> ${folder}/asked; case "$*" in *install*) echo "policy: $(cat /usr/sbin/policy-rc.d | tail -n 1)" >> ${folder}/asked; ${install};; esac`,
+    'apt-get': `echo "$*" >> ${folder}/asked; case "$*" in *install*) echo "policy: $(cat /usr/sbin/policy-rc.d | tail -n 1)" >> ${folder}/asked; ${install};; *) ${update};; esac`,
     systemctl: `echo "systemctl $*" >> ${folder}/asked`
   }
   for (const [name, body] of Object.entries(programs)) {
@@ -80,6 +80,19 @@ t.test('an installation that fails shows its last lines and leaves no policy', {
   t.match(output, /apt-get install failed, with skopeo to install:\n[^]*50\nno such package\n/)
   t.notMatch(output, /\n1\n/)
   await t.rejects(readFile(join(host.folder, 'policy')), { code: 'ENOENT' })
+})
+
+t.test('an update waits for another one that is going on', { skip }, async (t) => {
+  const isHeld = '[ "$(grep -c update$ "$(dirname "$0")/../asked")" -ge 3 ] || { echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"; exit 100; }'
+  const host = await hostWithout(t, ['/usr/bin/skopeo'], 'true', isHeld)
+  t.match(host.run('server'), { status: 0, output: /installing skopeo \(waits for apt\)\nhost packages: installed/ })
+  t.match(await host.asked(), [/update$/, /update$/, /update$/, /install .*skopeo$/, /^policy/])
+})
+
+t.test('an update that fails is not tried again', { skip }, async (t) => {
+  const host = await hostWithout(t, ['/usr/bin/skopeo'], 'true', 'echo no such mirror; exit 100')
+  t.match(host.run('server'), { status: 1, output: /apt-get update failed, with skopeo to install:\nno such mirror\n/ })
+  t.equal((await host.asked()).length, 1)
 })
 
 t.test('who is not root and has no sudo is told what is missing, and how to go on', { skip }, async (t) => {
