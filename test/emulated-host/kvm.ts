@@ -9,11 +9,12 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { guestSystem, makeDriver } from '../plugins/hypervisor-qemu/machine.ts'
+import { beatTo, whileItBeats } from './beats.ts'
 import { follow } from './follow.ts'
 import { runOnHost, type HostOptions } from './host.ts'
 import { lastLines } from './last-lines.ts'
 import { replay } from './replay.ts'
-import { UNDER_KVM } from './slow.ts'
+import { EMULATED, UNDER_KVM } from './slow.ts'
 
 const MODULES = ['kvm_amd', 'tun', 'vhost_net', 'loop']
 
@@ -39,7 +40,7 @@ export interface Outcome {
   /** what the file printed */
   readonly tap: string
   readonly exitCode: number | undefined
-  /** by what the emulated host's kernel died */
+  /** by what the emulated host's kernel died, or that it stood still */
   readonly death?: string
   /** for a reader, when it failed */
   readonly evidence: readonly string[]
@@ -87,15 +88,15 @@ async function runEmulated (options: KvmTest): Promise<Outcome> {
   const folder = await mkdtemp(join(place, 'berth-kvm-'))
   try {
     const began = performance.now()
-    const run = runOnHost({ folder, data, processors, memoryMib, isFirst: true, timeoutMs, script: scriptOf(options) })
-    const { ended, console, death } = onErrors === undefined ? await run : await follow(join(folder, 'share/errors'), onErrors, run)
+    const run = whileItBeats(join(folder, 'share/beat'), async (signal) => await runOnHost({ folder, data, processors, memoryMib, isFirst: true, timeoutMs, signal, script: scriptOf(options) }))
+    const { result: { ended, console, death }, stoodStill } = onErrors === undefined ? await run : await follow(join(folder, 'share/errors'), onErrors, run)
     const read = async (name: string): Promise<string> => existsSync(join(folder, 'share', name)) ? await readFile(join(folder, 'share', name), 'utf8') : ''
     const code = await read('exit')
     await keepEvidence(folder)
     return {
       tap: await read('tap'),
       exitCode: code === '' ? undefined : Number(code),
-      ...death === undefined ? {} : { death },
+      ...died(death ?? (stoodStill ? 'it stood still' : undefined)),
       evidence: [
         `after ${Math.round((performance.now() - began) / 1000)} s QEMU ${ended}; the console's last lines:\n${lastLines(console, 40)}`,
         `what it printed besides its results:\n${lastLines(await read('errors'), 100)}`
@@ -104,6 +105,10 @@ async function runEmulated (options: KvmTest): Promise<Outcome> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+function died (death: string | undefined): Pick<Outcome, 'death'> {
+  return death === undefined ? {} : { death }
 }
 
 /** For whoever looks into a failure: `BERTH_KVM_EVIDENCE=FOLDER` keeps all that the host wrote there. */
@@ -117,8 +122,9 @@ async function keepEvidence (folder: string): Promise<void> {
 
 function scriptOf ({ file, args = [], env = {}, before = '' }: KvmTest): string {
   const words = [process.execPath, fileURLToPath(file), ...args].map(quoted).join(' ')
-  const variables = Object.entries({ ...env, TAP: '1', [UNDER_KVM]: '1' }).map(([name, value]) => `export ${name}=${quoted(value)}`).join('\n')
+  const variables = Object.entries({ ...env, TAP: '1', [UNDER_KVM]: '1', [EMULATED]: '1' }).map(([name, value]) => `export ${name}=${quoted(value)}`).join('\n')
   return `#!/bin/sh
+${beatTo('/run/share/beat')}
 modprobe -a ${MODULES.join(' ')}
 # as udev leaves them
 for device in /dev/kvm /dev/vhost-net; do

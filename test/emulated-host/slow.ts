@@ -4,6 +4,9 @@ import { hypervisorNames } from '../helpers/hypervisor-names.ts'
 
 /** set for what runs there: VMs must run under KVM, and this is a host where each step may take long */
 export const UNDER_KVM = 'BERTH_TEST_KVM'
+/** set besides where the host is emulated */
+export const EMULATED = 'BERTH_TEST_EMULATED'
+export const isEmulatedHost = process.env[EMULATED] === '1'
 
 export const SLOW_SERVER: Pick<ServerOptions, 'readyTimeoutMs' | 'server'> = { readyTimeoutMs: 600_000, server: { startTimeout: '5m', stopTimeout: '1m' } }
 /** of the plugin `guest`; the kernel's headers are not there */

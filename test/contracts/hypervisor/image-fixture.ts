@@ -6,6 +6,7 @@ import type { HypervisorDriver, HypervisorImaging, MemoryImage, Vm, VmImaging, V
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { converse, launch, makeSpec, workload, type Booted, type HypervisorFixture } from './fixture.ts'
+import { isEmulatedHost } from '../../emulated-host/slow.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 export interface Captured {
@@ -91,12 +92,12 @@ export async function captureInto (vm: Vm, spec: VmSpec, name: string): Promise<
 }
 
 /**
- * Boots one for all cases that are not about booting: an emulated boot takes two seconds of processor time, a restore a fifth of that. Undefined where nothing is gained by it
- * (KVM, a double) or a driver makes no images.
+ * Boots one for all cases that are not about booting: an emulated boot takes two seconds of processor time, and more on an emulated host; a restore takes a fifth of that. Undefined where
+ * nothing is gained by it (a host's own KVM, a double) or a driver makes no images.
  */
 export async function bootOnce (t: Test, fixture: HypervisorFixture): Promise<Booted | undefined> {
   const driver = await fixture.makeDriver()
-  if (fixture.isDouble === true || driver.imaging === undefined || (await driver.probe()).acceleration !== 'tcg') return undefined
+  if (fixture.isDouble === true || driver.imaging === undefined || (!isEmulatedHost && (await driver.probe()).acceleration !== 'tcg')) return undefined
   const spec = await sharedSpec(t, fixture)
   const vm = await launch(t, driver, spec)
   await converse(t, fixture, vm)

@@ -1,9 +1,6 @@
 // Cases of VMs that stay paused after their capture, of drivers that say that they can: their image is as good as if they had ended, and they go on as if there were none.
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { MemoryImage, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
@@ -70,13 +67,16 @@ async function keptQuiet (t: Test, fixture: HypervisorFixture, spec: VmSpec): Pr
   t.teardown(() => vm.kill())
   t.same(vm.state, { status: 'paused' })
   await sleep(PAUSE_MS)
-  t.same(await Promise.all(paths.map(contentOf)), before, 'memory, state and disks are as they were')
+  for (const [index, path] of paths.entries()) {
+    const { bytes, writtenNs } = await contentOf(path)
+    // Not hashed: that takes an emulated host half a minute.
+    t.ok(before[index]?.bytes.equals(bytes), `${path} is as it was`)
+    t.equal(writtenNs, before[index]?.writtenNs)
+  }
   t.equal((await ticking(spec.files.output)).count, tick.count)
   return { vm, spec, image, statePath, memoryPath, tick }
 }
 
-async function contentOf (path: string): Promise<unknown> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return [path, hash.digest('hex'), (await stat(path, { bigint: true })).mtimeNs]
+async function contentOf (path: string): Promise<{ readonly bytes: Buffer, readonly writtenNs: bigint }> {
+  return { bytes: await readFile(path), writtenNs: (await stat(path, { bigint: true })).mtimeNs }
 }
