@@ -11,6 +11,7 @@ import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { extract } from 'tar-stream'
 import { deferred } from '../../core/jobs/deferred.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { berth } from './berth.ts'
 
 /** A server of builds that answers as the test has it. */
@@ -40,7 +41,7 @@ t.test('the Dockerfile in use and its ignore files are sent whatever .dockerigno
     sent = buffer(request).then(pathsIn)
     sent.catch(() => undefined).finally(() => { reply.writeHead(202, { 'content-type': 'application/json' }).end('{"id":"b"}') })
   })
-  const folder = t.testdir({
+  const folder = testFolder(t, {
     plain: { '.dockerignore': '*\n!kept\n', Dockerfile: '', kept: '', secret: '' },
     own: { '.dockerignore': '**\n', inner: { 'web.Dockerfile': '', 'web.Dockerfile.dockerignore': 'secret\ninner\n', 'other.Dockerfile': '' }, kept: '', secret: '', Dockerfile: '' },
     none: { 'Dockerfile.dockerignore': '', '.dockerignore': '*', Dockerfile: '', kept: '' }
@@ -58,7 +59,7 @@ t.test('the Dockerfile in use and its ignore files are sent whatever .dockerigno
 })
 
 t.test('Ctrl-C cancels a build that was sent and not yet answered, and sends no more of one that is on its way', { timeout: 240_000 }, async (t) => {
-  const folder = t.testdir({ small: { Dockerfile: 'FROM scratch' }, large: { Dockerfile: 'FROM scratch', ballast: 'x' }, 'services.yaml': 'name: p\nservices:\n  web:\n    build: small\n' })
+  const folder = testFolder(t, { small: { Dockerfile: 'FROM scratch' }, large: { Dockerfile: 'FROM scratch', ballast: 'x' }, 'services.yaml': 'name: p\nservices:\n  web:\n    build: small\n' })
   await writeFile(join(folder, 'large/ballast'), randomBytes(32 * 2 ** 20))
   for (const args of [['build', join(folder, 'small')], ['build', '-d', join(folder, 'small')], ['compose', 'up', '-f', join(folder, 'services.yaml')]]) {
     const { promise: arrived, resolve } = deferred<void>()

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { testFolder } from '../helpers/folder.ts'
 import { berth, clientEnvironment } from './berth.ts'
 import { onPath } from './on-path.ts'
 
@@ -40,7 +41,7 @@ t.test('what stands on the line is not run', async (t) => {
 for (const [shell, check] of [['zsh', ['-n']], ['fish', ['--no-execute']]] as const) {
   const file = ['/bin', '/usr/bin'].map((folder) => join(folder, shell)).find(existsSync)
   t.test(`${shell} takes its script`, { skip: file === undefined && `${shell} is not installed` }, async (t) => {
-    const script = join(t.testdir(), 'script')
+    const script = join(testFolder(t), 'script')
     await writeFile(script, (await berth(['completion', shell])).out)
     t.equal((await execute(file ?? '', [...check, script])).stderr, '')
   })

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { skipWithout } from '../../setup/structure/deleted.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { skipFile } from '../helpers/skip-file.ts'
@@ -11,7 +12,7 @@ import { berth as plain, type Ended } from './berth.ts'
 await skipFile(skipWithout('snapshots', 'volumes'))
 const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
-const file = join(t.testdir(), 'compose.yaml')
+const file = join(testFolder(t), 'compose.yaml')
 
 const berth = async (...args: readonly string[]): Promise<Ended> => await plain(args, { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })
 const compose = async (name: string, ...args: readonly string[]): Promise<Ended> => await berth('compose', name, '-f', file, ...args)

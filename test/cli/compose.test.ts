@@ -21,6 +21,7 @@ import { VOLUME_FIELDS } from '../../cli/compose/volumes.ts'
 import { wordsOf } from '../../cli/compose/words.ts'
 import { isMet } from '../../cli/compose/wait-for.ts'
 import type { Instance } from '../../cli/views.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { berth, type Ended } from './berth.ts'
 
 interface JsonSchema { readonly properties: Record<string, unknown>, readonly definitions: Record<string, { readonly properties: Record<string, unknown> }> }
@@ -66,7 +67,7 @@ volumes:
 `
 
 async function projectOf (t: Test, text: string, environment: Record<string, string> = {}, files: Record<string, string> = {}): Promise<Project> {
-  return await readProject({ file: join(t.testdir({ 'compose.yaml': text, ...files }), 'compose.yaml'), name: text.startsWith('name:') ? undefined : 'p', environment, warn: () => undefined })
+  return await readProject({ file: join(testFolder(t, { 'compose.yaml': text, ...files }), 'compose.yaml'), name: text.startsWith('name:') ? undefined : 'p', environment, warn: () => undefined })
 }
 
 t.test('a file of the subset is read as a whole, dependencies first', async (t) => {
@@ -245,7 +246,7 @@ async function upAt (t: Test, { there, making, deleting = [204], options = [], m
   }).listen(0, '127.0.0.1')
   t.teardown(() => { server.close(); server.closeAllConnections() })
   await once(server, 'listening')
-  const file = join(t.testdir({ 'compose.yaml': 'name: p\nservices: {web: {image: x}}\n' + more }), 'compose.yaml')
+  const file = join(testFolder(t, { 'compose.yaml': 'name: p\nservices: {web: {image: x}}\n' + more }), 'compose.yaml')
   return { ...await berth(['compose', 'up', '-f', file, ...options], { env: { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' } }), asked }
 }
 

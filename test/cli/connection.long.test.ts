@@ -5,6 +5,7 @@ import { chmod, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { writeContexts } from '../../cli/connection/contexts.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { berth } from './berth.ts'
 
 interface Seen { readonly path: string, readonly authorization: string | undefined }
@@ -63,7 +64,7 @@ t.test('a wait goes on while the server starts again, for as long as it may take
 t.test('the address is a flag\'s, else the environment\'s, else the context\'s; a key goes to no server but its own', async (t) => {
   const one = await origin(t, empty)
   const two = await origin(t, empty)
-  const contexts = join(t.testdir(), 'contexts.json')
+  const contexts = join(testFolder(t), 'contexts.json')
   const env = { BERTH_CONTEXTS: contexts }
   t.match(await berth(['login', one.url, '--name', 'one'], { env, input: 'key-of-one\n' }), { code: 0, error: /logged in/ })
   t.match(await berth(['login', two.url, '--name', 'two'], { env, input: 'key-of-two\n' }), { code: 0 })
@@ -105,7 +106,7 @@ t.test('the address is a flag\'s, else the environment\'s, else the context\'s; 
 })
 
 t.test('a file of keys that others may read is refused', async (t) => {
-  const contexts = join(t.testdir({ 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
+  const contexts = join(testFolder(t, { 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
   await chmod(contexts, 0o644)
   t.match(await berth(['ps'], { env: { BERTH_CONTEXTS: contexts } }), { code: 1, error: /others may read it; chmod 600/ })
 })
@@ -152,7 +153,7 @@ t.test('what waits ends at its time with 124, and at Ctrl-C with 130 and without
 
 t.test('Ctrl-C while a command is loaded ends it before it does anything', async (t) => {
   const { url, seen } = await origin(t, empty)
-  const folder = t.testdir({
+  const folder = testFolder(t, {
     'contexts.json': '{"current":"one","contexts":{"one":{"url":"http://127.0.0.1:1","token":"key"}}}',
     // The signal comes from the loader's thread, which goes on when it has been delivered.
     'loader.mjs': `import { register } from 'node:module'
@@ -199,7 +200,7 @@ t.test('lists are read page by page, in every format', async (t) => {
 })
 
 t.test('the file of contexts is written to no place that others have prepared, and its keys stay nowhere when that fails', async (t) => {
-  const folder = t.testdir({ theirs: '', folder: { inner: '' } })
+  const folder = testFolder(t, { theirs: '', folder: { inner: '' } })
   const file = join(folder, 'contexts.json')
   await symlink('theirs', `${file}.${process.pid}.making`)
   await writeContexts(file, { contexts: { here: { url: 'http://127.0.0.1:1', token: 'secret' } } })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { runCommand } from '../helpers/exec.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -23,7 +24,7 @@ const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
 const { id } = await createShell(server, image, 'while true; do sleep 1; done', { size: '256MB', overlay_size: '2GB' })
 await waitFor(server, id, 'Running')
 const guest = async (script: string): Promise<string> => (await runCommand(server, id, { command: ['/bin/sh', '-c', script] })).stdout.trim()
-const folder = t.testdir({ source: { first: 'whole' }, 'old-file': 'what was there before', into: {} })
+const folder = testFolder(t, { source: { first: 'whole' }, 'old-file': 'what was there before', into: {} })
 const here = (name: string): string => join(folder, name)
 
 /** Copies in a terminal, ends the server as soon as `isUnderWay`, and looks at the terminal. */

@@ -19,6 +19,7 @@ import { writeLocally as writeOrSkip } from '../../cli/copy/local-write.ts'
 import { placeOf } from '../../cli/copy/place.ts'
 import { contentOf } from '../../cli/local-file.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { berth } from './berth.ts'
 
 async function * given (...entries: readonly Partial<Entry>[]): AsyncGenerator<Entry> {
@@ -46,7 +47,7 @@ t.test('a place is an instance\'s, a path here, or a stream', async (t) => {
 })
 
 t.test('what a hostile instance sends stays below the target', async (t) => {
-  const folder = t.testdir({ outside: 'kept', target: {} })
+  const folder = testFolder(t, { outside: 'kept', target: {} })
   const target = join(folder, 'target')
   await mkdir(join(target, 'a'), { recursive: true })
   for (const path of ['../outside', '/etc/x', 'a/../../outside']) await t.rejects(writeLocally(target, given({ path })), /leads out of what is copied/, path)
@@ -62,7 +63,7 @@ t.test('what a hostile instance sends stays below the target', async (t) => {
 })
 
 t.test('a folder of an instance takes the place of a folder only, and changes the mode of nothing outside', async (t) => {
-  const folder = t.testdir({ private: {}, target: { file: 'kept', there: {} } })
+  const folder = testFolder(t, { private: {}, target: { file: 'kept', there: {} } })
   const target = join(folder, 'target')
   await chmod(join(folder, 'private'), 0o700)
   await symlink('../private', join(target, 'x'))
@@ -75,7 +76,7 @@ t.test('a folder of an instance takes the place of a folder only, and changes th
 })
 
 t.test('below a link at the target itself nothing is written, wherever it leads to', async (t) => {
-  const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
+  const folder = testFolder(t, { '.ssh': { authorized_keys: 'mine' } })
   const target = join(folder, 'src')
   for (const path of ['', '.', './.']) {
     await t.rejects(leftOutOf(target, { path, kind: 'link', target: '.ssh' }, { path: 'authorized_keys', content: Readable.from(['theirs']) }), /is no folder/, path)
@@ -85,7 +86,7 @@ t.test('below a link at the target itself nothing is written, wherever it leads 
 })
 
 t.test('a link that is copied by itself would lead to a neighbour of the target: it is not made, and a second copy goes through no link either', async (t) => {
-  const folder = t.testdir({ '.ssh': { authorized_keys: 'mine' } })
+  const folder = testFolder(t, { '.ssh': { authorized_keys: 'mine' } })
   const target = join(folder, 'out')
   await chmod(join(folder, '.ssh'), 0o700)
   t.strictSame(await leftOutOf(target, { kind: 'link', target: '.ssh' }), [''])
@@ -99,7 +100,7 @@ t.test('a link that is copied by itself would lead to a neighbour of the target:
 })
 
 t.test('links of an instance do not lead out through one another', async (t) => {
-  const folder = t.testdir({ outside: 'kept', target: {} })
+  const folder = testFolder(t, { outside: 'kept', target: {} })
   const target = join(folder, 'target')
   t.strictSame(await leftOutOf(target, { path: 'here', kind: 'link', target: '.' }, { path: 'l', kind: 'link', target: 'here/../outside' }), ['l'])
   t.strictSame(await readdir(target), ['here'])
@@ -108,7 +109,7 @@ t.test('links of an instance do not lead out through one another', async (t) => 
 })
 
 t.test('a copy that is cut off leaves what was there before, and no half file', async (t) => {
-  const target = t.testdir({ f: 'before' })
+  const target = testFolder(t, { f: 'before' })
   const cutOff = (): Readable => Readable.from((async function * () {
     yield 'half of it'
     await Promise.resolve()
@@ -120,7 +121,7 @@ t.test('a copy that is cut off leaves what was there before, and no half file', 
 })
 
 t.test('what is no file or link is not replaced', async (t) => {
-  const path = join(t.testdir(), 'socket')
+  const path = join(testFolder(t), 'socket')
   const server = createServer().listen(path)
   t.teardown(() => { server.close() })
   await once(server, 'listening')
@@ -129,20 +130,20 @@ t.test('what is no file or link is not replaced', async (t) => {
 })
 
 t.test('a place that cannot be written to is named', async (t) => {
-  const folder = t.testdir({ file: '' })
+  const folder = testFolder(t, { file: '' })
   await t.rejects(writeLocally(join(folder, 'none/x'), given({})), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
   await t.rejects(writeLocally(folder, given({ path: 'none/x', kind: 'link', target: 'x' })), { name: 'Failure', message: /none\/x cannot be written: ENOENT/ })
   await t.rejects(writeLocally(join(folder, 'file/x'), given({ kind: 'folder' })), { name: 'Failure', message: /file\/x cannot be written: ENOTDIR/ })
 })
 
 t.test('rights beyond the user\'s own are not taken over', async (t) => {
-  const target = t.testdir()
+  const target = testFolder(t)
   await writeLocally(join(target, 'f'), given({ mode: 0o6777 }))
   t.equal((await stat(join(target, 'f'))).mode & 0o7777 & ~process.umask(), 0o755 & ~process.umask())
 })
 
 t.test('a folder goes into an archive and out of it unchanged', async (t) => {
-  const from = t.testdir({ from: { empty: {}, file: 'content', deep: { other: 'y'.repeat(100_000) } }, to: {} })
+  const from = testFolder(t, { from: { empty: {}, file: 'content', deep: { other: 'y'.repeat(100_000) } }, to: {} })
   await symlink('file', join(from, 'from/link'))
   await utimes(join(from, 'from/file'), 1_000_000, 1_000_000)
   const archive = new PassThrough()
@@ -204,7 +205,7 @@ t.test('what cannot be copied into an instance is named, the rest is copied, and
     ])
     t.strictSame(Object.fromEntries(got), { '/srv/h': '', '/srv/h/one': 'a\n', '/srv/h/five': 'b' })
   }
-  const folder = t.testdir({ file: 'x' })
+  const folder = testFolder(t, { file: 'x' })
   await symlink('file', join(folder, 'link'))
   await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
   t.match(await berth(['cp', `${folder}/.`, 'vm:/srv'], { env }), { code: 1, error: /^berth: left out: .*link is a symbolic link; -L copies what it points to\nberth: left out: .*pipe is neither file, folder nor link\n$/ })
@@ -233,7 +234,7 @@ async function sendingServer (t: Test, ...headers: readonly object[]): Promise<R
 
 t.test('a link that leads out of a copied folder is named, the rest is copied, and the exit code says so', async (t) => {
   const env = await sendingServer(t, { path: 'etc', is_dir: true }, { path: 'etc/localtime', is_symlink: true, link_target: '/usr/share/zoneinfo/UTC' }, { path: 'etc/mtab', is_symlink: true, link_target: 'motd' }, { path: 'etc/motd' })
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { code, error } = await berth(['cp', 'vm:/etc', folder], { env })
   t.equal(error, `berth: left out: ${folder}/etc/localtime is a symbolic link to /usr/share/zoneinfo/UTC, which leads out of what is copied; - as the target writes an archive, which keeps it\n`)
   t.equal(code, 1)
@@ -242,7 +243,7 @@ t.test('a link that leads out of a copied folder is named, the rest is copied, a
 })
 
 t.test('what is copied goes through a link to a folder only if that is asked for', async (t) => {
-  const folder = t.testdir({ there: {} })
+  const folder = testFolder(t, { there: {} })
   await symlink('there', join(folder, 'out'))
   const env = await sendingServer(t, { path: 'out', is_dir: true }, { path: 'out/file' })
   t.match(await berth(['cp', 'vm:/out', folder], { env }), { code: 1, error: /out is no folder, and one of that name is copied\n$/ })
@@ -256,7 +257,7 @@ t.test('what is copied goes through a link to a folder only if that is asked for
 })
 
 t.test('a file that cannot be read is named', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await writeFile(join(folder, 'x'), '')
   await t.rejects(writeArchive(new PassThrough().resume(), 'top', localEntries(join(folder, 'none'), false)), /none cannot be read/)
 })
@@ -284,7 +285,7 @@ t.test('an upload whose file cannot be read names it, and does not blame the ser
   t.teardown(() => { server.close() })
   await once(server, 'listening')
   const env = { BERTH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, BERTH_TOKEN: 'key' }
-  const folder = t.testdir({ context: { Dockerfile: 'FROM scratch' } })
+  const folder = testFolder(t, { context: { Dockerfile: 'FROM scratch' } })
   for (const [args, name] of [
     [['build', join(folder, 'typo')], 'typo'], [['build', join(folder, 'context/Dockerfile')], 'context/Dockerfile'],
     [['volume', 'create', 'data', '--size', '1', '--from-archive', join(folder, 'none.tgz')], 'none.tgz'], [['volume', 'create', 'data', '--size', '1', '--from-archive', folder], folder]
@@ -292,7 +293,7 @@ t.test('an upload whose file cannot be read names it, and does not blame the ser
 })
 
 t.test('what is read of a file is at most what was asked for, and no handle stays', async (t) => {
-  const file = join(t.testdir({ large: 'x'.repeat(200_000) }), 'large')
+  const file = join(testFolder(t, { large: 'x'.repeat(200_000) }), 'large')
   t.equal((await buffer(await contentOf(file))).length, 200_000)
   t.equal((await buffer(await contentOf(file, 100_000))).length, 100_000)
   t.equal((await buffer(await contentOf(file, 0))).length, 0)

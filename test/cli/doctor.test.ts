@@ -14,6 +14,7 @@ import { findTool } from '../../core/library/host-checks/tools.ts'
 import { unitStates } from '../../core/library/host-checks/units.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { neededPackages } from '../../setup/host-packages.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { berth } from './berth.ts'
 
 const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', ...(await neededPackages()).map(({ name, commands: [command = name] }) => command), 'cloud-hypervisor', 'firecracker']
@@ -58,7 +59,7 @@ t.test('a Node.js that package.json allows is well, and an older one has failed,
 })
 
 t.test('a program that is missing or older than any that was tried is told with its package, and one that a usual host does without is not held against it', async (t) => {
-  const path = t.testdir()
+  const path = testFolder(t)
   const tool = { name: 'its-package', proof: 'some-tool', use: 'this or that', oldest: '1.9.3' }
   t.same(await installed(tool, { path }), { verdict: 'warning', found: 'missing: no this or that', remedy: 'apt-get install its-package' })
   t.same(await installed({ ...tool, isOptional: true }, { path }), { verdict: 'ok', found: 'not installed: no this or that' })
@@ -79,7 +80,7 @@ t.test('a port that another program has is told, and one of a server of Berth\'s
 })
 
 t.test('a file of keys that others may read has failed, and the doctor goes on', async (t) => {
-  const file = join(t.testdir({ 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
+  const file = join(testFolder(t, { 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
   await chmod(file, 0o600)
   t.match((await keyFiles([file])).found, `${file} (0600)`)
   await chmod(file, 0o644)

@@ -9,6 +9,7 @@ import { SECTIONS } from '../../cli/catalogue/all.ts'
 import { commandTable } from '../../cli/manual/table.ts'
 import { manualPage } from '../../cli/manual/page.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const execute = promisify(execFile)
 
@@ -25,7 +26,7 @@ t.test('the manual page has every command with its options and examples, and no 
 
 const groff = ['/usr/bin/groff', '/bin/groff'].find(existsSync)
 t.test('roff takes the page without a warning', { skip: groff === undefined && 'groff is not installed' }, async (t) => {
-  const file = join(t.testdir(), 'berth.1')
+  const file = join(testFolder(t), 'berth.1')
   await writeFile(file, manualPage())
   const { stdout, stderr } = await execute(groff ?? '', ['-man', '-Tascii', '-ww', file])
   t.equal(stderr, '')

@@ -5,6 +5,7 @@ import t from 'tap'
 import { SECTIONS } from '../../cli/catalogue/all.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { withFakeDriver } from '../helpers/fake-driver.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { berth as plain, mainFile, type Ended } from './berth.ts'
@@ -17,7 +18,7 @@ if (noTmux !== false) {
 
 const server = await startTestServer(t, withFakeDriver)
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
-const contexts = join(t.testdir(), 'contexts.json')
+const contexts = join(testFolder(t), 'contexts.json')
 const env = { BERTH_URL: server.url, BERTH_TOKEN: server.key, BERTH_CONTEXTS: contexts }
 const berth = async (...args: readonly string[]): Promise<Ended> => await plain(args, { env })
 const terminal = await openTerminal(t, { env })

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { shareOfCommit } from '../../setup/test/share-of-commit.ts'
@@ -11,7 +12,7 @@ import { berth as plain, type Ended } from './berth.ts'
 t.setTimeout(1_500_000)
 const server = await startTestServer(t, { plugins: { builds: { config: { concurrency: 1, memory: '1GB', disk: '4GB', builderDisk: '4GB' } } } })
 await push(server, await busyboxImage(), 'bases/busybox:latest')
-const folder = t.testdir({ web: {}, endless: { Dockerfile: 'FROM bases/busybox\nRUN while :; do echo working; sleep 1; done\n' } })
+const folder = testFolder(t, { web: {}, endless: { Dockerfile: 'FROM bases/busybox\nRUN while :; do echo working; sleep 1; done\n' } })
 const file = join(folder, 'compose.yaml')
 const berth = async (...args: readonly string[]): Promise<Ended> => await plain(args, { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })
 const compose = async (name: string, ...args: readonly string[]): Promise<Ended> => await berth('compose', name, '-f', file, ...args)

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { deferred } from '../../core/jobs/deferred.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { startUpstreamRegistry } from '../helpers/upstream-registry.ts'
@@ -117,7 +118,7 @@ t.test('exec passes both streams, input and the exit code; cp copies both ways',
   t.match(await berth(['exec', '--wait', '60s', 'box', 'sh', '-c', 'echo out; echo err >&2; exit 3']), { code: 3, out: 'out\n', error: 'err\n' })
   t.match(await berth(['exec', '-i', 'box', 'wc', '-c'], { input: Buffer.alloc(3_000_000) }), { code: 0, out: '3000000\n' })
   t.match(await berth(['exec', 'box', 'nosuch']), { code: 127 })
-  const folder = t.testdir({ site: { 'index.html': '{"type":"end","final":true}', deep: { file: 'deep' } }, back: {} })
+  const folder = testFolder(t, { site: { 'index.html': '{"type":"end","final":true}', deep: { file: 'deep' } }, back: {} })
   t.match(await berth(['cp', join(folder, 'site'), 'box:/tmp']), { code: 0 })
   t.match(await berth(['cp', 'box:/tmp/site', join(folder, 'back')]), { code: 0 })
   t.equal(await readFile(join(folder, 'back/site/index.html'), 'utf8'), '{"type":"end","final":true}')

@@ -2,6 +2,7 @@ import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { testFolder } from '../helpers/folder.ts'
 import { whileItBeats } from './beats.ts'
 
 const TIMES = { stillMs: 2000, lookMs: 20 }
@@ -11,13 +12,13 @@ const endOf = async (signal: AbortSignal): Promise<string> => {
 }
 
 t.test('a host that stands still is ended', async (t) => {
-  const beat = join(t.testdir(), 'beat')
+  const beat = join(testFolder(t), 'beat')
   await writeFile(beat, '')
   t.same(await whileItBeats(beat, endOf, TIMES), { result: 'ended', stoodStill: true })
 })
 
 t.test('a host that beats, or has not begun to, is left alone', async (t) => {
-  const beat = join(t.testdir(), 'beat')
+  const beat = join(testFolder(t), 'beat')
   const life = async (signal: AbortSignal): Promise<string> => {
     await delay(TIMES.stillMs * 1.5)
     await writeFile(beat, '')
@@ -31,5 +32,5 @@ t.test('a host that beats, or has not begun to, is left alone', async (t) => {
 })
 
 t.test('what fails fails as it does without', async (t) => {
-  await t.rejects(whileItBeats(join(t.testdir(), 'beat'), async () => { throw new Error('no such host') }, TIMES), { message: 'no such host' })
+  await t.rejects(whileItBeats(join(testFolder(t), 'beat'), async () => { throw new Error('no such host') }, TIMES), { message: 'no such host' })
 })

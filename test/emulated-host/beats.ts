@@ -23,7 +23,7 @@ export async function whileItBeats<T> (path: string, work: (signal: AbortSignal)
   let beat: bigint | undefined
   let since = performance.now()
   while (!over.signal.aborted && !still.signal.aborted) {
-    await Promise.race([ended, delay(lookMs, undefined, { ref: false })])
+    await Promise.race([ended, delay(lookMs)])
     const now = existsSync(path) ? (await stat(path, { bigint: true })).mtimeNs : undefined
     if (now === undefined || now !== beat) [beat, since] = [now, performance.now()]
     else if (!over.signal.aborted && performance.now() - since > stillMs) still.abort()

@@ -12,6 +12,7 @@ import { createHttp } from '../../core/http/server.ts'
 import { createLog } from '../../core/logging/log.ts'
 import { createMetrics } from '../../core/metrics/registry.ts'
 import type { Clocks } from '../../core/steady-clock.ts'
+import { testFolder } from './folder.ts'
 
 export interface TestHttp {
   readonly app: FastifyInstance
@@ -47,7 +48,7 @@ export const HOST_ID = 'a'.repeat(24)
 
 /** Makes a server whose routes `mount` adds, and ends it with the test. */
 export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => void, options: TestHttpOptions = {}): Promise<TestHttp> {
-  const database = openDatabase(options.databaseUrl ?? `sqlite:${join(t.testdir(), 'http.db')}`)
+  const database = openDatabase(options.databaseUrl ?? `sqlite:${join(testFolder(t), 'http.db')}`)
   await migratePlugin(database, 'core', new URL('../../core/db/migrations/', import.meta.url))
   const logged: Array<Record<string, unknown>> = []
   const log = createLog({ level: options.logLevel ?? 'info', destination: { write: (line) => { logged.push(JSON.parse(line)) } } })

@@ -17,7 +17,7 @@ export type DatabaseTest = (t: Test, database: Knex, url: string) => Promise<voi
 /** Runs the same test on SQLite and on MariaDB, each with an empty database of its own. `url` opens a second handle on it. */
 export function eachDatabase (t: Test, name: string, fn: DatabaseTest): void {
   t.test(`${name} (SQLite)`, async (t) => {
-    // not t.testdir(): the test may call that itself, which empties it
+    // not testFolder: the test may call that itself, which empties it
     const folder = await mkdtemp(join(tmpdir(), 'berth-sqlite-'))
     try {
       await onDatabase(t, `sqlite:${join(folder, 'test.db')}`, fn)

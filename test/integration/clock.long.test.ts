@@ -8,6 +8,7 @@ import t from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -16,7 +17,7 @@ import { skipFile } from '../helpers/skip-file.ts'
 const HOUR_MS = 3_600_000
 
 t.setTimeout(600_000)
-const folder = t.testdir()
+const folder = testFolder(t)
 const clockFile = join(folder, 'clock')
 /** Sets the clock so many hours beside the real one. */
 const setClock = async (hours: number): Promise<void> => {

@@ -8,6 +8,7 @@ import t from 'tap'
 import { copyOut } from '../helpers/copy-out.ts'
 import { runCommand } from '../helpers/exec.ts'
 import { failureOf } from '../helpers/failure.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -48,7 +49,7 @@ async function growthOf (work: () => Promise<void>): Promise<number> {
 }
 
 t.test('a large file goes in and comes out intact while the server holds a part of it at most', { timeout: 900_000 }, async (t) => {
-  const here = t.testdir()
+  const here = testFolder(t)
   const file = join(here, 'large')
   // What the first transfer costs the server for ever is not of the second one's size.
   await writeFile(file, randomBytes(2 ** 20))
@@ -66,7 +67,7 @@ t.test('a large file goes in and comes out intact while the server holds a part 
 })
 
 t.test('modes stay, parents are made, an empty file is a file', async (t) => {
-  const here = t.testdir({ script: '#!/bin/sh\necho ran\n', empty: '' })
+  const here = testFolder(t, { script: '#!/bin/sh\necho ran\n', empty: '' })
   await cpToInstance(config, { instanceId: id, srcPath: join(here, 'script'), dstPath: '/new/deep/script', mode: 0o751 })
   t.equal(await guest('stat -c %a /new/deep/script; /new/deep/script'), '751\nran')
   await to(join(here, 'empty'), '/new/empty')
@@ -75,7 +76,7 @@ t.test('modes stay, parents are made, an empty file is a file', async (t) => {
 
 t.test('files that look like messages of the protocol arrive as they are', async (t) => {
   const texts = ['{"type":"end"}', '{"type":"end","final":true}', '{"type":"error","message":"x"}', '[1,2,3]', '{}', '{"a":1}\n']
-  const here = t.testdir()
+  const here = testFolder(t)
   for (const [index, text] of texts.entries()) {
     const file = join(here, `in-${index}`)
     await writeFile(file, text)
@@ -87,7 +88,7 @@ t.test('files that look like messages of the protocol arrive as they are', async
 })
 
 t.test('what is not there, and a full disk, are errors that say so', { timeout: 900_000 }, async (t) => {
-  const here = t.testdir({ file: 'x' })
+  const here = testFolder(t, { file: 'x' })
   t.match(await failureOf(from('/no/such/file', join(here, 'nothing'))), { message: /no such file/i })
   t.match(await failureOf(to(join(here, 'file'), '/bin/busybox/child')), { message: /not a directory/i })
   await writeFile(join(here, 'huge'), Buffer.alloc(64 * 2 ** 20, 1))

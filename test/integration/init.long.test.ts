@@ -10,6 +10,7 @@ import { shell } from '../helpers/counter.ts'
 import { debianSystem, noDebianSystem } from '../helpers/debian-system.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startCommand } from '../helpers/exec.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, imageReady, push } from '../helpers/images.ts'
 import { createMachine, follow, lines, waitFor } from '../helpers/machine.ts'
 import { pushLayout, writeLayout } from '../helpers/oci.ts'
@@ -124,7 +125,7 @@ async function terminal (t: Test, id: string): Promise<void> {
 
 /** What systemd has mounted is there for copies, too. */
 async function files (t: Test, id: string): Promise<void> {
-  const here = t.testdir({ in: 'copied\n' })
+  const here = testFolder(t, { in: 'copied\n' })
   await cpToInstance(config, { instanceId: id, srcPath: join(here, 'in'), dstPath: '/run/copied' })
   t.equal(await shell(server, id, 'stat -f -c %T /run; cat /run/copied'), 'tmpfs\ncopied\n')
   await shell(server, id, 'echo back > /run/copied')

@@ -10,6 +10,7 @@ import { writeShellFile } from '../../setup/quickstart/shell-file.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
 import { clientEnvironment } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -102,7 +103,7 @@ t.test('the calls of "Talk to it" work one after the other', { skip: skipWithout
 
 t.test('the example with the SDK works', async (t) => {
   const [example = ''] = blocks('js')
-  const file = join(t.testdir(), 'example.mjs')
+  const file = join(testFolder(t), 'example.mjs')
   await writeFile(file, `const { URL: url, KEY: key } = process.env\n${example}`)
   const { code, output } = await run(process.execPath, [file])
   t.equal(code, 0, output)

@@ -7,6 +7,7 @@ import { cpToInstance } from '@onkernel/hypeman/lib/cp'
 import t from 'tap'
 import { copyOut } from '../helpers/copy-out.ts'
 import { failureOf } from '../helpers/failure.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { busyboxImage, makeImage, push } from '../helpers/images.ts'
 import { createShell, follow, lines, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -77,7 +78,7 @@ t.test('a name that is taken is a conflict that the SDK does not repeat', async 
 })
 
 t.test('cp copies files and folders both ways', async (t) => {
-  const here = t.testdir()
+  const here = testFolder(t)
   const instance = await createShell(server, reference, 'sleep 600')
   await waitFor(server, instance.id, 'Running')
   const config = { baseURL: server.url, apiKey: server.key }

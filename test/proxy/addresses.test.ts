@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { withoutMounts } from '../helpers/rights.ts'
 import { startNames } from './helpers/names.ts'
 import { createResolver } from '../../proxy/upstream/resolver.ts'
@@ -138,8 +139,8 @@ t.test('a name that takes its time is waited for until the deadline, however qui
 })
 
 /** What the system says of names, for a proxy whose configuration names no DNS server. */
-function systemFiles (t: { testdir (files: Record<string, string>): string }, hosts = ''): { readonly resolvConf: string, readonly hosts: string } {
-  const folder = t.testdir({ 'resolv.conf': `nameserver ${loopback(2)}\nsearch corp.test\n`, hosts: `127.0.0.1 localhost\n${hosts}` })
+function systemFiles (t: Test, hosts = ''): { readonly resolvConf: string, readonly hosts: string } {
+  const folder = testFolder(t, { 'resolv.conf': `nameserver ${loopback(2)}\nsearch corp.test\n`, hosts: `127.0.0.1 localhost\n${hosts}` })
   return { resolvConf: join(folder, 'resolv.conf'), hosts: join(folder, 'hosts') }
 }
 

@@ -11,6 +11,7 @@ import { AuditStore } from '../../proxy/audit/store.ts'
 import { Counters } from '../../proxy/log/counters.ts'
 import { createLog } from '../../proxy/log/log.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const quiet = createLog(() => {})
 const ROOM = 1024 * 1024
@@ -33,7 +34,7 @@ async function bytesIn (folder: string): Promise<number> {
 const all = async (store: AuditStore, vm: string) => (await store.read({ vm, after: 0, limit: 100_000 })).entries
 
 t.test('a VM with very many requests pushes out nothing but its own, and all of it stays within its bounds', async (t) => {
-  const folder = join(t.testdir(), 'log')
+  const folder = join(testFolder(t), 'log')
   const store = storeIn(folder)
   add(store, 'quiet', 5)
   for (let round = 0; round < 33; round++) {
@@ -50,7 +51,7 @@ t.test('a VM with very many requests pushes out nothing but its own, and all of 
 })
 
 t.test('where VMs have more than there is room for together, those that have most give up theirs', async (t) => {
-  const folder = join(t.testdir(), 'log')
+  const folder = join(testFolder(t), 'log')
   const store = storeIn(folder)
   add(store, 'first', 4_000)
   add(store, 'small', 50)
@@ -63,7 +64,7 @@ t.test('where VMs have more than there is room for together, those that have mos
 })
 
 t.test('a bound of one VM holds by itself, too', async (t) => {
-  const store = storeIn(join(t.testdir(), 'log'), { vmBytes: 128 * 1024, totalBytes: 64 * ROOM })
+  const store = storeIn(join(testFolder(t), 'log'), { vmBytes: 128 * 1024, totalBytes: 64 * ROOM })
   add(store, 'loud', 5_000)
   await store.flush()
   add(store, 'loud', 1)
@@ -72,7 +73,7 @@ t.test('a bound of one VM holds by itself, too', async (t) => {
 })
 
 t.test('numbers go on after a restart, also behind half a line, an empty file and one that is gone', async (t) => {
-  const folder = join(t.testdir(), 'log')
+  const folder = join(testFolder(t), 'log')
   const first = storeIn(folder)
   add(first, 'a', 3)
   await first.flush()
@@ -92,7 +93,7 @@ t.test('numbers go on after a restart, also behind half a line, an empty file an
 })
 
 t.test('reading goes on behind a number, over files that are full', async (t) => {
-  const store = storeIn(join(t.testdir(), 'log'))
+  const store = storeIn(join(testFolder(t), 'log'))
   add(store, 'a', 2_000)
   await store.flush()
   let after = 0
@@ -107,7 +108,7 @@ t.test('reading goes on behind a number, over files that are full', async (t) =>
 })
 
 t.test('what the disk does not take waits, and is written once, when it can be', async (t) => {
-  const folder = join(t.testdir(), 'log')
+  const folder = join(testFolder(t), 'log')
   const store = storeIn(folder)
   // A file in its place keeps root out, too.
   await rm(folder, { recursive: true })
@@ -124,7 +125,7 @@ t.test('what the disk does not take waits, and is written once, when it can be',
 })
 
 t.test('a part of the log that cannot be read as its VM sends its first request keeps that line waiting, and those of others not', async (t) => {
-  const folder = join(t.testdir(), 'log')
+  const folder = join(testFolder(t), 'log')
   const first = storeIn(folder)
   add(first, 'a', 3)
   await first.flush()
@@ -150,7 +151,7 @@ t.test('a part of the log that cannot be read as its VM sends its first request 
 })
 
 t.test('a worker whose lines nobody takes any more has no room for further requests', async (t) => {
-  const path = join(t.testdir(), 'pipe')
+  const path = join(testFolder(t), 'pipe')
   execFileSync('mkfifo', [path])
   const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const log = new AuditLog(openPipe(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)), new Counters())

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'node:http'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { answered, ask, exchangeBytes, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
@@ -285,7 +286,7 @@ t.test('A47: the secret is in no file, no log, no figure, no answer and no comma
 })
 
 t.test('A48: a key of the authority that others could have read, or that is not the certificate\'s, stops the start; the key is made with mode 0600', async (t) => {
-  const top = t.testdir({ one: {}, two: {} })
+  const top = testFolder(t, { one: {}, two: {} })
   const folder = join(top, 'one')
   const first = await openAuthority(folder)
   await chmod(join(folder, 'ca.key'), 0o600)

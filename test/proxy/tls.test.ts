@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import { openAuthority } from '../../proxy/tls/authority.ts'
 import { ContextCache } from '../../proxy/tls/context-cache.ts'
 import { Counters } from '../../proxy/log/counters.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { ask, openPlain, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
 import { setStage } from './helpers/setup.ts'
@@ -24,7 +25,7 @@ t.test('a guest that takes either is given AES-128, and one that insists on AES-
 })
 
 t.test('P16 and P23: certificates are what strict clients want, and valid for a guest whose clock is a day behind', async (t) => {
-  const authority = await openAuthority(join(t.testdir(), 'ca'))
+  const authority = await openAuthority(join(testFolder(t), 'ca'))
   const ca = new X509Certificate(authority.certificatePem)
   t.ok(ca.ca)
   t.ok(ca.verify(ca.publicKey))
@@ -49,7 +50,7 @@ t.test('P16 and P23: certificates are what strict clients want, and valid for a 
 })
 
 t.test('A55: certificates that are kept are bounded for one VM and for all, and the largest gives way', async (t) => {
-  const authority = await openAuthority(join(t.testdir(), 'ca'))
+  const authority = await openAuthority(join(testFolder(t), 'ca'))
   const cache = new ContextCache(authority, { perVm: 4, total: 6 }, new Counters())
   const [quiet, loud] = [{}, {}]
   cache.create(quiet, 'one.test')
@@ -70,7 +71,7 @@ t.test('A55: certificates that are kept are bounded for one VM and for all, and 
 })
 
 t.test('a certificate that was made while the clock was ahead is used no more once it is right', async (t) => {
-  const cache = new ContextCache(await openAuthority(join(t.testdir(), 'ca')), { perVm: 4, total: 6 }, new Counters())
+  const cache = new ContextCache(await openAuthority(join(testFolder(t), 'ca')), { perVm: 4, total: 6 }, new Counters())
   const vm = {}
   const { now } = Date
   t.teardown(() => { Date.now = now })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { orphans, removeOrphans } from '../../setup/compiled-orphans.ts'
 import { skipWithout } from '../../setup/structure/deleted.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const tsconfig = JSON.stringify({ include: ['core', 'plugins', 'proxy', 'test', 'bench'], exclude: ['plugins/console/web'] })
 const compiled = (name: string): Record<string, string> => ({ [`${name}.js`]: '', [`${name}.js.map`]: '', [`${name}.d.ts`]: '' })
@@ -14,7 +15,7 @@ async function contents (folder: string): Promise<string[]> {
 }
 
 t.test('compiled files without a source go: a later version\'s migrations, and a plugin that is not there any more with all that its folder holds', async (t) => {
-  const root = t.testdir({
+  const root = testFolder(t, {
     'tsconfig.json': tsconfig,
     core: { 'main.ts': '' },
     plugins: { stays: { 'index.ts': '', migrations: { '0001-first.ts': '' } } },
@@ -34,7 +35,7 @@ t.test('compiled files without a source go: a later version\'s migrations, and a
 })
 
 t.test('what other steps of the build make stays: bundles, programs of C, the console\'s pages, the manual, and what is not of the compiler', async (t) => {
-  const root = t.testdir({
+  const root = testFolder(t, {
     'tsconfig.json': tsconfig,
     core: { 'a.ts': '' },
     plugins: { console: { web: { 'main.tsx': '' }, 'index.ts': '' } },

@@ -3,9 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { evidence } from '../helpers/evidence.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 t.test('warnings, the last lines of the log, and the end of each console are shown', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const numbered = (word: string): string => Array.from({ length: 100 }, (_, index) => `${word} ${index}`).join('\n')
   await mkdir(join(folder, 'data/instances/one'), { recursive: true })
   await writeFile(join(folder, 'log'), `{"level":"warn","msg":"something"}\n${Array.from({ length: 100 }, (_, index) => `{"level":"info","msg":"line ${index}"}`).join('\n')}\n`)

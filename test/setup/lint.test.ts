@@ -6,6 +6,7 @@ import { Linter, type Rule } from 'eslint'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { digestOfSources } from '../../setup/test/lint.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const load = async (name: string, from: string): Promise<Rule.RuleModule> => Object(await import(`${packageRoot}/setup/lint/${from}.js`))[name]
 
@@ -59,7 +60,7 @@ const WRONG = [
 ] as const
 
 t.test('the rules find what they should, by the configuration that there is', async (t) => {
-  const folder = t.testdir({
+  const folder = testFolder(t, {
     'tsconfig.json': JSON.stringify({ compilerOptions: { strict: true, module: 'nodenext', lib: ['es2023'], types: [] }, include: ['.'] }),
     'package.json': '{ "type": "module" }',
     core: { 'wrong.ts': WRONG.map(([line]) => `${line}\n`).join(''), 'lone.ts': 'export const known = 1\nexport interface Lone { readonly a: number }\nexport const lone = 2\nexport const later = 3\nexport { later as latest }\n' },
@@ -76,7 +77,7 @@ t.test('the rules find what they should, by the configuration that there is', as
 
 t.test('a change of any file that the lint reads has all linted again', async (t) => {
   const sources = Object.fromEntries(['core', 'examples', 'plugins', 'setup'].map((name) => [name, {}]))
-  const folder = t.testdir({ ...sources, '.oxlintrc.json': '', 'package-lock.json': '', dist: {} })
+  const folder = testFolder(t, { ...sources, '.oxlintrc.json': '', 'package-lock.json': '', dist: {} })
   await mkdir(join(folder, 'setup/lint'))
   for (const name of ['.oxlintrc.json', 'package-lock.json', 'tsconfig.json', 'core/a.ts', 'examples/plugin.ts', 'plugins/page.tsx', 'setup/lint/rule.js']) {
     const before = await digestOfSources(folder)

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const PACKAGE = { name: 'checkout', version: '1.0.0', dependencies: { local: 'file:local' } }
 /** one dependency, which needs no network */
@@ -17,7 +18,7 @@ interface Checkout { readonly root: string, run (path?: string, environment?: Re
 
 /** A small checkout; its build counts itself, and fails while there is a file `broken`. Its host has all packages. */
 async function checkout (t: Test): Promise<Checkout> {
-  const root = t.testdir({
+  const root = testFolder(t, {
     'package.json': JSON.stringify({ ...PACKAGE, scripts: { compile: 'if [ -e broken ]; then seq 60; echo the reason; exit 3; fi; mkdir -p dist; echo built >> dist/count' } }),
     'package-lock.json': JSON.stringify(LOCK),
     'tsconfig.json': '{}',

@@ -7,6 +7,7 @@ import { packageRoot } from '../../core/package-root.ts'
 import { bound, estimate, readDurations, recordDurations } from '../../setup/test/durations.ts'
 import { parseOptions } from '../../setup/test/options.ts'
 import { tierOf } from '../../setup/test/tiers.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 t.test('the name of a file tells its tier', async (t) => {
   t.equal(tierOf('test/integration/egress/large.long.test.ts'), 'long')
@@ -33,7 +34,7 @@ t.test('a run with --minutes begins no file after them, names each that it left 
 })
 
 t.test('durations are kept of files that take long and are still there', async (t) => {
-  const file = join(t.testdir({ 'durations.json': '{ "gone": 50, "other": 20, "quicker-now": 30 }' }), 'durations.json')
+  const file = join(testFolder(t, { 'durations.json': '{ "gone": 50, "other": 20, "quicker-now": 30 }' }), 'durations.json')
   const known = await readDurations(file)
   const outcome = { count: { passed: 1, failed: 0, skipped: 0 }, failures: [], skips: [], said: '' }
   await recordDurations(file, known, [{ ...outcome, name: 'slow', durationMs: 61_234 }, { ...outcome, name: 'quicker-now', durationMs: 900 }], ['slow', 'other', 'quicker-now'])

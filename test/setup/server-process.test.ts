@@ -5,10 +5,11 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { readIdentity } from '../../core/process/identity.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 t.test('a server ends when the program that started it is killed', async (t) => {
   const program = fileURLToPath(new URL('programs/start-and-die.js', import.meta.url))
-  const child = spawn(process.execPath, [program, t.testdir()], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, testFolder(t)], { stdio: ['ignore', 'pipe', 'inherit'] })
   let printed = ''
   child.stdout.on('data', (chunk: Buffer) => { printed += chunk.toString() })
   const [, signal] = await once(child, 'close')

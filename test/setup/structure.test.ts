@@ -7,10 +7,11 @@ import { REMOVABLE } from '../../setup/structure/deleted.ts'
 import { readSources } from '../../setup/structure/imports.ts'
 import { FOLDERS, importersLeft, removeLeftovers, withDependents } from '../../setup/structure/without.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { testFolder } from '../helpers/folder.ts'
 import { TESTS_WITHOUT } from './structure/tests-without.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {
-  const root = t.testdir()
+  const root = testFolder(t)
   await mkdir(join(root, 'plugins', 'a'), { recursive: true })
   await writeFile(join(root, 'plugins', 'a', 'index.ts'), [
     "import { readFile } from 'node:fs/promises'",
@@ -61,7 +62,7 @@ t.test('who requires what a plugin provides goes with it', async (t) => {
 })
 
 t.test('a tree without a plugin whose process was killed goes with the next one', async (t) => {
-  const cache = t.testdir({ 'without-999999999-abc': { core: {} }, [`without-${process.pid}-def`]: {}, system: {} })
+  const cache = testFolder(t, { 'without-999999999-abc': { core: {} }, [`without-${process.pid}-def`]: {}, system: {} })
   await removeLeftovers(cache)
   t.strictSame((await readdir(cache)).sort(), ['system', `without-${process.pid}-def`])
 })

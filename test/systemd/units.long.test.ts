@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { execFile } from 'node:child_process'
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { packageRoot } from '../../core/package-root.ts'
 import { manifest as networking } from '../../plugins/networking/manifest.ts'
 import { resolveSettings } from '../../plugins/networking/settings.ts'
 import { checkConfig } from '../../proxy/config/load.ts'
+import { testFolder } from '../helpers/folder.ts'
 
 const SETUP = fileURLToPath(new URL('../../setup/service/main.js', import.meta.url))
 const SYSTEM_UNITS = ['/usr/lib/systemd/system', '/lib/systemd/system']
@@ -27,8 +28,8 @@ function run (file: string, ...args: readonly string[]): Promise<Outcome> {
 const setup = async (...args: readonly string[]) => await run(process.execPath, SETUP, ...args)
 
 /** A folder that stands for `/`, as a system has it before. */
-async function emptyRoot (t: { testdir (): string }): Promise<string> {
-  const root = t.testdir()
+async function emptyRoot (t: Test): Promise<string> {
+  const root = testFolder(t)
   await mkdir(join(root, 'etc'))
   await mkdir(join(root, 'usr/bin'), { recursive: true })
   return root

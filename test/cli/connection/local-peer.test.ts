@@ -10,6 +10,7 @@ import { createApi, type Api } from '../../../cli/api/client.ts'
 import { openSocket } from '../../../cli/api/socket.ts'
 import { findTarget } from '../../../cli/connection/target.ts'
 import { serverFindings } from '../../../cli/doctor/server.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const NOBODY = 65_534
 const KEY = 'the-key-of-this-host'
@@ -36,7 +37,7 @@ async function listenerOf (t: Test, uid: number): Promise<{ readonly url: string
 }
 
 async function apiAt (t: Test, url: string, owner = 0): Promise<Api> {
-  const keyFile = join(t.testdir(), 'admin.key')
+  const keyFile = join(testFolder(t), 'admin.key')
   await writeFile(keyFile, `${KEY}\n`, { mode: 0o600 })
   if (owner !== 0) await chown(keyFile, owner, owner)
   return createApi(await findTarget({}, { BERTH_CONTEXTS: '/nonexistent' }, { url, keyFile }), 'test', 5000, new AbortController().signal)

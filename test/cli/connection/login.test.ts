@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { testFolder } from '../../helpers/folder.ts'
 import { berth } from '../berth.ts'
 
 t.test('a login takes the key of --token-file, and asks for none', async (t) => {
@@ -15,7 +16,7 @@ t.test('a login takes the key of --token-file, and asks for none', async (t) => 
   }).listen(0, '127.0.0.1')
   t.teardown(() => { server.close() })
   await once(server, 'listening')
-  const folder = t.testdir({ key: 'of the file\n' })
+  const folder = testFolder(t, { key: 'of the file\n' })
   const file = join(folder, 'contexts.json')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   t.match(await berth(['login', url, '--name', 'here', '--token-file', join(folder, 'key')], { env: { BERTH_CONTEXTS: file }, input: 'of the input\n' }), { code: 0 })
@@ -31,7 +32,7 @@ t.test('a home that is no folder has no contexts, and what cannot be read or wri
   t.teardown(() => { server.close() })
   await once(server, 'listening')
   t.match(await berth(['login', `127.0.0.1:${(server.address() as AddressInfo).port}`, '--token', 'x'], { env: home }), { code: 1, error: /^berth: \/dev\/null\/.config\/berth\/contexts.json cannot be written: ENOTDIR.*\n$/ })
-  const folder = t.testdir({ 'contexts.json': {} })
+  const folder = testFolder(t, { 'contexts.json': {} })
   await chmod(join(folder, 'contexts.json'), 0o700)
   t.match(await berth(['context', 'ls'], { env: { BERTH_CONTEXTS: join(folder, 'contexts.json') } }), { code: 1, error: /^berth: .*contexts.json cannot be read: EISDIR.*\n$/ })
 })

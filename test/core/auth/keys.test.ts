@@ -13,6 +13,7 @@ import { migratePlugin } from '../../../core/db/migrate.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createLog } from '../../../core/logging/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const log = createLog({ level: 'silent' })
@@ -130,7 +131,7 @@ t.test('keys that there were before a push had scopes of its own still push, and
   const database = openDatabase('sqlite::memory:')
   t.teardown(() => database.destroy())
   const migrations = new URL('../../../core/db/migrations/', import.meta.url)
-  const older = t.testdir({ '0001-create-api-keys.js': await readFile(new URL('0001-create-api-keys.js', migrations)), '0002-create-idempotency.js': await readFile(new URL('0002-create-idempotency.js', migrations)), 'package.json': '{"type":"module"}' })
+  const older = testFolder(t, { '0001-create-api-keys.js': await readFile(new URL('0001-create-api-keys.js', migrations)), '0002-create-idempotency.js': await readFile(new URL('0002-create-idempotency.js', migrations)), 'package.json': '{"type":"module"}' })
   await migratePlugin(database, 'core', pathToFileURL(`${older}/`))
   for (const [id, scopes] of [['reader', '["image:read"]'], ['writer', '["image:read","image:write"]'], ['admin', '["*"]'], ['other', '["instance:read"]']] as const) {
     await database('core_api_keys').insert({ id, name: id, hash: id, scopes, created_at: 1 })
@@ -196,7 +197,7 @@ eachDatabase(t, 'keys that are revoked or whose time is over are found among man
 })
 
 t.test('a scope is held by name or by full access', async (t) => {
-  const database = openDatabase(`sqlite:${join(t.testdir(), 'x.db')}`)
+  const database = openDatabase(`sqlite:${join(testFolder(t), 'x.db')}`)
   t.teardown(() => database.destroy())
   const keys = await keysOn(database)
   t.equal(keys.allows({ id: 'a', name: 'a', scopes: ['image:read'] }, 'image:read'), true)
@@ -205,7 +206,7 @@ t.test('a scope is held by name or by full access', async (t) => {
 })
 
 t.test('the admin key is made once, private, and survives a start that was killed in between', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const database = openDatabase(`sqlite:${join(folder, 'x.db')}`)
   t.teardown(() => database.destroy())
   const keys = await keysOn(database)
@@ -223,7 +224,7 @@ t.test('the admin key is made once, private, and survives a start that was kille
 })
 
 t.test('an admin key that was revoked or put away is not made again', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const database = openDatabase(`sqlite:${join(folder, 'x.db')}`)
   t.teardown(() => database.destroy())
   const keys = await keysOn(database)
@@ -239,7 +240,7 @@ t.test('an admin key that was revoked or put away is not made again', async (t) 
 })
 
 t.test('an admin key file with something else in it stops the start', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await mkdir(join(folder, 'keys'))
   await writeFile(join(folder, 'keys/admin.key'), 'junk')
   await chmod(join(folder, 'keys/admin.key'), 0o600)

@@ -10,6 +10,7 @@ import { sourceOfValue } from '../../../core/config/source.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
 import { smallDisk } from '../../helpers/small-disk.ts'
 import { backedUp, berth, keepOne } from './bare-backup.ts'
@@ -33,7 +34,7 @@ t.test('two names of one file are two names of one file again, which the backup 
 })
 
 t.test('a file that goes or is replaced while files are copied counts, and one that comes does not: images may be pulled meanwhile', async (t) => {
-  const folder = t.testdir({ data: { kept: 'kept', goes: 'goes', replaced: 'old' }, copy: {} })
+  const folder = testFolder(t, { data: { kept: 'kept', goes: 'goes', replaced: 'old' }, copy: {} })
   const dataDir = join(folder, 'data')
   const disk = createDiskSpace(folder, { bytes: 0, inodes: 0 })
   const copier = new Copier({ dataDir, target: join(folder, 'copy'), leftOut: new Set(), commands, disk })
@@ -51,7 +52,7 @@ t.test('a file that goes or is replaced while files are copied counts, and one t
 
 t.test('what is copied again needs no more room than it takes beyond its former copy', { skip: withoutMounts }, async (t) => {
   const target = await smallDisk(t, 24)
-  const dataDir = t.testdir({ grows: 'x', other: 'x' })
+  const dataDir = testFolder(t, { grows: 'x', other: 'x' })
   const copier = new Copier({ dataDir, target, leftOut: new Set(), commands, disk: createDiskSpace(target, { bytes: 2 ** 20, inodes: 10 }) })
   const write = async (name: string, mib: number, letter: string): Promise<void> => { await writeFile(join(dataDir, name), Buffer.alloc(mib * LARGE, letter)) }
   await write('other', 12, 'o')
@@ -68,7 +69,7 @@ t.test('what is copied again needs no more room than it takes beyond its former 
 })
 
 t.test('a machine that prints and writes all the time holds no backup up: its logs may be rotated, and its disk is copied a few times', async (t) => {
-  const folder = t.testdir({ data: { instances: { x: { qemu: {}, 'output.log': 'printed', disk: '0', 'image.json': '0' } } }, copy: {} })
+  const folder = testFolder(t, { data: { instances: { x: { qemu: {}, 'output.log': 'printed', disk: '0', 'image.json': '0' } } }, copy: {} })
   const [dataDir, target] = [join(folder, 'data'), join(folder, 'copy')]
   const machine = join(dataDir, 'instances/x')
   const vmm = spawn('sleep', ['600'], { cwd: join(machine, 'qemu') })

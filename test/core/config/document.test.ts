@@ -11,6 +11,7 @@ import { sourceOfFile, sourceOfValue } from '../../../core/config/source.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { builtInFolder } from '../../../core/plugins/discover.ts'
 import { DELETED } from '../../../setup/structure/deleted.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const options = { environment: {}, builtIns: builtInFolder }
 
@@ -23,7 +24,7 @@ async function written (): Promise<string> {
 t.test('config/berth.yaml equals the built-in defaults, key by key and word by word', async (t) => {
   const builtIn = await resolveConfig(sourceOfValue({}, '/'), options)
   const text = await written()
-  const file = join(t.testdir({ 'berth.yaml': text }), 'berth.yaml')
+  const file = join(testFolder(t, { 'berth.yaml': text }), 'berth.yaml')
   t.strictSame((await resolveConfig(await sourceOfFile(file), options)).config, builtIn.config)
   t.equal(text, documentDefaults(jsonSchema(builtIn.schema)), 'run `berth print-config --defaults > config/berth.yaml`')
 })

@@ -10,6 +10,7 @@ import { openReserve } from '../../../core/data/reserve.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
 import { smallDisk } from '../../helpers/small-disk.ts'
 
@@ -28,7 +29,7 @@ function onSmallDisk (folder: string, end: 'stop' | 'kill'): unknown[] {
 
 for (const [end, how] of [['stop', 'in order'], ['kill', 'by kill -9']] as const) {
   t.test(`on a full disk rows can be deleted, also after a thousand were added, and by the next server after one that ended ${how}`, { skip }, async (t) => {
-    t.strictSame(onSmallDisk(t.testdir(), end), [
+    t.strictSame(onSmallDisk(testFolder(t), end), [
       ['200 {"left":19}', '200 {"grown":true}', '200 {"left":18}'],
       ['200 {"left":17}', '200 {"left":16}']
     ])
@@ -45,7 +46,7 @@ t.test('a database has free pages from its first hold on, and gets those again t
     await database.raw('CREATE TABLE kept (bytes BLOB)')
     return { database, hold: async () => { await (await reserve.hold(database))() } }
   }
-  const { database, hold } = await held(t.testdir())
+  const { database, hold } = await held(testFolder(t))
   await hold()
   t.ok(await freeBytes(database) >= 4 * MIB)
   await database.raw('INSERT INTO kept VALUES (zeroblob(?))', [3 * MIB])

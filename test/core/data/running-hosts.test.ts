@@ -10,6 +10,7 @@ import { openDatabase } from '../../../core/db/open.ts'
 import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { PROGRAM } from '../../helpers/mariadb-server.ts'
 
@@ -60,7 +61,7 @@ t.test('a server whose database another one upgrades waits for that, however lon
   t.teardown(async () => { await database.destroy() })
   await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
   await database('core_migrations').orderBy('name', 'desc').limit(1).delete()
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => { lines.push(JSON.parse(line)) } })
   const begin = async (most: number): Promise<Upgrade | undefined> =>
@@ -81,5 +82,5 @@ t.test('a server whose database another one upgrades waits for that, however lon
 })
 
 t.test('nobody else uses an SQLite database', async (t) => {
-  t.equal(await withoutOtherHosts(`sqlite:${t.testdir()}/none.db`, undefined, async () => 'done'), 'done')
+  t.equal(await withoutOtherHosts(`sqlite:${testFolder(t)}/none.db`, undefined, async () => 'done'), 'done')
 })

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
 import { dialectOf, openDatabase } from '../../../core/db/open.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { runModule } from '../../helpers/processes.ts'
 
@@ -25,7 +26,7 @@ async function folderOf (place: string, files: Readonly<Record<string, string>>)
 }
 
 eachDatabase(t, 'migrations run once, in order, and only compiled modules count', async (t, database) => {
-  const place = t.testdir()
+  const place = testFolder(t)
   const folder = await folderOf(join(place, 'm'), { '0001-create-things.js': THINGS, '0001-create-things.d.ts': 'x', '0001-create-things.js.map': '{}' })
   await migratePlugin(database, 'some-plugin', folder)
   await database('some_plugin_things').insert({ id: 'a' })
@@ -39,7 +40,7 @@ eachDatabase(t, 'migrations run once, in order, and only compiled modules count'
 })
 
 eachDatabase(t, 'a migration that failed or was killed midway is done again', async (t, database) => {
-  const place = t.testdir()
+  const place = testFolder(t)
   const folder = await folderOf(join(place, 'm'), { '0001-create-things.js': THINGS, '0002-broken.js': BROKEN })
   await t.rejects(migratePlugin(database, 'some-plugin', folder))
   const fixed = await folderOf(join(place, 'n'), { '0001-create-things.js': THINGS, '0002-broken.js': COLOR })
@@ -58,14 +59,14 @@ eachDatabase(t, 'a migration that failed or was killed midway is done again', as
 })
 
 eachDatabase(t, 'servers that start at the same time migrate one after the other', async (t, database, url) => {
-  const folder = await folderOf(t.testdir(), { '0001-create-things.js': THINGS, '0002-add-color.js': COLOR })
+  const folder = await folderOf(testFolder(t), { '0001-create-things.js': THINGS, '0002-add-color.js': COLOR })
   const program = new URL('programs/migrate.js', import.meta.url)
   await Promise.all([1, 2, 3].map(() => runModule(program, [url, folder.href])))
   t.equal(await database.schema.hasColumn('some_plugin_things', 'color'), true)
 })
 
 eachDatabase(t, 'a database of a newer version is refused', async (t, database) => {
-  const place = t.testdir()
+  const place = testFolder(t)
   await migratePlugin(database, 'some-plugin', await folderOf(join(place, 'new'), { '0001-create-things.js': THINGS, '0002-add-color.js': COLOR }))
   const older = await folderOf(join(place, 'old'), { '0001-create-things.js': THINGS })
   await t.rejects(migratePlugin(database, 'some-plugin', older), /0002-add-color.*newer version/)
@@ -81,7 +82,7 @@ eachDatabase(t, 'the tables of core can be made and taken back', async (t, datab
 })
 
 t.test('a module without up and down is named', async (t) => {
-  const database = openDatabase(`sqlite:${join(t.testdir(), 'x.db')}`)
+  const database = openDatabase(`sqlite:${join(testFolder(t), 'x.db')}`)
   t.teardown(() => database.destroy())
   const folder = await folderOf(join(t.testdirName, 'm'), { '0001-nothing.js': 'export const up = 1' })
   await t.rejects(migratePlugin(database, 'some-plugin', folder), /0001-nothing does not export/)

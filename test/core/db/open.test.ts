@@ -3,6 +3,7 @@ import t from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { dialectOf, openDatabase } from '../../../core/db/open.ts'
 import { inTransaction, isDuplicate } from '../../../core/db/transaction.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { runModule } from '../../helpers/processes.ts'
 
@@ -45,7 +46,7 @@ eachDatabase(t, 'times in ms come back as numbers', async (t, database) => {
 })
 
 t.test('SQLite waits for other writers and writes through to the disk', async (t) => {
-  const database = openDatabase(`sqlite:${join(t.testdir(), 'x.db')}`)
+  const database = openDatabase(`sqlite:${join(testFolder(t), 'x.db')}`)
   t.teardown(() => database.destroy())
   t.match(await database.raw('PRAGMA journal_mode'), [{ journal_mode: 'wal' }])
   t.match(await database.raw('PRAGMA synchronous'), [{ synchronous: 2 }])

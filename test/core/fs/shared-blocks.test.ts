@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseShared, sharedBytes } from '../../../core/fs/shared-blocks.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 /** As e2fsprogs 1.47 prints it of a copy by reflink on btrfs, a part of which was written since. */
 const PRINTED = `Filesystem type is: 9123683e
@@ -22,7 +23,7 @@ await t.test('extents that are shared are added up', async (t) => {
 })
 
 await t.test('where the file system shares none nobody is asked', async (t) => {
-  const folder = t.testdir({ file: 'x' })
+  const folder = testFolder(t, { file: 'x' })
   t.equal(await sharedBytes(createHostCommands(), join(folder, 'file')), 0)
   await t.rejects(sharedBytes(createHostCommands(), join(folder, 'none')), { code: 'ENOENT' })
 })

@@ -5,6 +5,7 @@ import t from 'tap'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const commands = createHostCommands()
 const MIB = 2 ** 20
@@ -21,7 +22,7 @@ async function makeMemory (path: string): Promise<void> {
 const storedMib = async (path: string): Promise<number> => Math.round((await stat(path)).blocks * 512 / MIB)
 
 await t.test('the content is the same, and holes stay holes, on disk and in memory', async (t) => {
-  for (const folder of [t.testdir(), await mkdtemp('/dev/shm/berth-memory-file-')]) {
+  for (const folder of [testFolder(t), await mkdtemp('/dev/shm/berth-memory-file-')]) {
     t.teardown(() => rm(folder, { recursive: true, force: true }))
     const [from, to, compact] = [join(folder, 'from'), join(folder, 'to'), join(folder, 'compact')]
     await makeMemory(from)
@@ -36,7 +37,7 @@ await t.test('the content is the same, and holes stay holes, on disk and in memo
 })
 
 await t.test('a copy that fails leaves nothing, and an existing file is left alone', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await t.rejects(copySparse(commands, join(folder, 'none'), join(folder, 'to')))
   t.same(await readdir(folder), [])
   await makeMemory(join(folder, 'from'))

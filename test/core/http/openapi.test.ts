@@ -9,6 +9,7 @@ import { buildApp } from '../../../core/app.ts'
 import { compileAll } from '../../../core/http/compile-once.ts'
 import { API_VERSION } from '../../../core/version.ts'
 import { DELETED, withoutDeleted } from '../../../setup/structure/deleted.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 interface Parameter { readonly in: string, readonly name: string, readonly style?: string, readonly explode?: boolean }
 interface Operation {
@@ -29,7 +30,7 @@ interface Document {
 
 /** The server's own plugins, as they come up on this host, with the routes that they mounted. */
 async function start (t: Test): Promise<{ readonly routes: string[], get (url: string): Promise<{ readonly body: string, readonly type: string }> }> {
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   await chmod(dataDir, 0o711)
   const app = await buildApp({
     log: { level: 'silent' },

@@ -9,6 +9,7 @@ import { compressedName, compressMemory, CompressionFailed, expandMemory, Memory
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { HostCommandMissing } from '../../../core/process/errors.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { withoutMounts } from '../../helpers/rights.ts'
 
 const commands = createHostCommands()
@@ -42,7 +43,7 @@ const table: readonly Compression[] = [
 ]
 for (const compression of table) {
   t.test(`${compression.algorithm} of level ${compression.level} brings back every byte and every hole`, async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const [memory, compressed, expanded] = [join(folder, 'memory'), join(folder, compressedName(compression.algorithm)), join(folder, 'a & b|c\\d')]
     await makeMemory(memory)
     const bytes = await compressMemory(commands, memory, compressed, compression)
@@ -58,7 +59,7 @@ for (const compression of table) {
 }
 
 t.test('the size of the holes costs next to nothing', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const times: number[] = []
   // The larger one first: the first run also pays for what is read from disk.
   for (const size of [64 * 1024, 64]) {
@@ -76,7 +77,7 @@ t.test('the size of the holes costs next to nothing', async (t) => {
 })
 
 t.test('a file without content, and one of no bytes, come back as they are', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   for (const [name, size] of [['hole', 300 * MIB], ['empty', 0]] as const) {
     const path = join(folder, name)
     await writeFile(path, '')
@@ -88,7 +89,7 @@ t.test('a file without content, and one of no bytes, come back as they are', asy
 })
 
 t.test('what exists is not overwritten', async (t) => {
-  const folder = t.testdir({ there: 'kept' })
+  const folder = testFolder(t, { there: 'kept' })
   const [memory, compressed, there] = [join(folder, 'memory'), join(folder, 'c'), join(folder, 'there')]
   await makeMemory(memory)
   await t.rejects(compressMemory(commands, memory, there, { algorithm: 'lz4', level: 1 }), { code: 'EEXIST' })
@@ -99,7 +100,7 @@ t.test('what exists is not overwritten', async (t) => {
 
 for (const what of ['compression', 'expansion'] as const) {
   t.test(`a ${what} that is stopped leaves no file and no process`, async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const [memory, compressed, expanded] = [join(folder, 'memory'), join(folder, 'c'), join(folder, 'e')]
     await makeMemory(memory, { size: 512, content: 96 })
     if (what === 'expansion') await compressMemory(commands, memory, compressed, { algorithm: 'zstd', level: 1 })
@@ -120,7 +121,7 @@ for (const what of ['compression', 'expansion'] as const) {
 }
 
 t.test('nothing begins after the signal', async (t) => {
-  const folder = t.testdir({ memory: 'x' })
+  const folder = testFolder(t, { memory: 'x' })
   await t.rejects(compressMemory(commands, join(folder, 'memory'), join(folder, 'c'), { algorithm: 'zstd', level: 1 }, AbortSignal.abort()), { name: 'AbortError' })
   await t.rejects(expandMemory(commands, join(folder, 'memory'), join(folder, 'e'), 'zstd', AbortSignal.abort()), { name: 'AbortError' })
   t.same(await readdir(folder), ['memory'])
@@ -139,7 +140,7 @@ async function tinyDisk (t: Test): Promise<string> {
 
 for (const algorithm of ['zstd', 'lz4'] as const) {
   t.test(`a full disk is named by both ways of ${algorithm}, and nothing is left on it`, { skip: withoutMounts }, async (t) => {
-    const folder = t.testdir()
+    const folder = testFolder(t)
     const disk = await tinyDisk(t)
     const [memory, compressed] = [join(folder, 'memory'), join(folder, 'c')]
     await makeMemory(memory)
@@ -153,7 +154,7 @@ for (const algorithm of ['zstd', 'lz4'] as const) {
   })
 
   t.test(`what is no whole memory compressed by ${algorithm} is refused, and nothing is left of it`, async (t) => {
-    const folder = t.testdir({ out: {} })
+    const folder = testFolder(t, { out: {} })
     const [memory, good, bad, out] = [join(folder, 'memory'), join(folder, 'good'), join(folder, 'bad'), join(folder, 'out', 'memory')]
     await makeMemory(memory)
     await compressMemory(commands, memory, good, { algorithm, level: 1 })
@@ -179,7 +180,7 @@ for (const algorithm of ['zstd', 'lz4'] as const) {
   })
 
   t.test(`an archive of ${algorithm} with anything else in it is refused, and reaches nothing outside`, async (t) => {
-    const folder = t.testdir({ secret: 'untouched', members: {}, out: {} })
+    const folder = testFolder(t, { secret: 'untouched', members: {}, out: {} })
     const members = join(folder, 'members')
     const pack = async (name: string): Promise<string> => {
       const archive = join(folder, name)
@@ -197,7 +198,7 @@ for (const algorithm of ['zstd', 'lz4'] as const) {
 }
 
 t.test('a source that is no file, or is there twice, is told apart', async (t) => {
-  const folder = t.testdir({ memory: 'x', folder: {} })
+  const folder = testFolder(t, { memory: 'x', folder: {} })
   await symlink(join(folder, 'memory'), join(folder, 'symlink'))
   for (const name of ['folder', 'symlink']) {
     await t.rejects(compressMemory(commands, join(folder, name), join(folder, 'c'), { algorithm: 'zstd', level: 1 }), { code: 'compression_failed', message: /no file/ })
@@ -208,7 +209,7 @@ t.test('a source that is no file, or is there twice, is told apart', async (t) =
 })
 
 t.test('a file that is written meanwhile is not taken for whole', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const [memory, compressed] = [join(folder, 'memory'), join(folder, 'c')]
   await makeMemory(memory, { size: 512, content: 64 })
   const reading = { goesOn: true }
@@ -220,7 +221,7 @@ t.test('a file that is written meanwhile is not taken for whole', async (t) => {
 })
 
 t.test('a missing tool is named with its package', async (t) => {
-  const folder = t.testdir({ memory: 'x' })
+  const folder = testFolder(t, { memory: 'x' })
   for (const missing of ['tar', 'lz4']) {
     const without = { run: async (file: string, args: readonly string[]) => await commands.run(file === missing ? join(folder, missing) : file, args) }
     const error = await compressMemory(without, join(folder, 'memory'), join(folder, 'c'), { algorithm: 'lz4', level: 1 }).catch((caught: unknown) => caught)

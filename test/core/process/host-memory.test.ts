@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { memoryOfHost, type MemoryFacts } from '../../../core/process/host-memory.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const GIB = 2 ** 30
 const ALL = { totalBytes: 64 * GIB, availableBytes: 40 * GIB }
@@ -12,7 +13,7 @@ interface Group { readonly max?: number, readonly high?: number, readonly curren
 
 /** A host of 64 GB, of which 40 could be used, with these groups of version 2. */
 async function hostWith (t: Test, groups: Readonly<Record<string, Group>>, root = '/'): Promise<(own: string) => MemoryFacts> {
-  const mount = t.testdir()
+  const mount = testFolder(t)
   for (const [path, { max = 'max', high = 'max', current = 0, stat = 'anon 0\n' }] of Object.entries(groups)) {
     const folder = join(mount, path)
     await mkdir(folder, { recursive: true })

@@ -3,9 +3,10 @@ import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { boundLog, wordsAfter } from '../../../core/process/log-file.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 t.test('a log that has grown too long is emptied, and one old copy of it is kept', async (t) => {
-  const folder = t.testdir({ 'x.log': 'x' })
+  const folder = testFolder(t, { 'x.log': 'x' })
   const log = join(folder, 'x.log')
   await boundLog(log, 1000)
   t.same(await readdir(folder), ['x.log'])
@@ -20,7 +21,7 @@ t.test('a log that has grown too long is emptied, and one old copy of it is kept
 })
 
 t.test('of what a process said the last lines since its start are told, and of much only the end is read', async (t) => {
-  const log = join(t.testdir({ 'x.log': 'before\n' }), 'x.log')
+  const log = join(testFolder(t, { 'x.log': 'before\n' }), 'x.log')
   t.equal(await wordsAfter(log, 7), 'it printed nothing')
   await writeFile(log, `before\n${'line\n'.repeat(10_000)}last\n`)
   t.equal(await wordsAfter(log, 7), 'line\nline\nline\nline\nlast')

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { readIdentity } from '../../../core/process/identity.ts'
 import { createHostCommands, HostCommandFailed, HostCommandMissing } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
@@ -53,7 +54,7 @@ t.test('a missing working folder is not mistaken for a missing command', async (
 })
 
 t.test('the deadline kills the command with everything that it started', { timeout: 20_000 }, async (t) => {
-  const file = join(t.testdir(), 'pid')
+  const file = join(testFolder(t), 'pid')
   const error = await failureOf(commands.run('sh', ['-c', 'sleep 1000 & echo $! > "$0"; wait', file], { timeoutMs: 3000 }))
   t.equal(error.failure.reason, 'timeout')
   const { stdout } = await commands.run('cat', [file])
@@ -89,7 +90,7 @@ t.test('a command that prints without end is stopped', { timeout: 60_000 }, asyn
 })
 
 t.test('a file that may not be run is an error of the host', async (t) => {
-  const file = join(t.testdir(), 'tool')
+  const file = join(testFolder(t), 'tool')
   await writeFile(file, '#!/bin/sh\n')
   await t.rejects(commands.run(file, []), { code: 'EACCES' })
 })

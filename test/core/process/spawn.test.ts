@@ -9,9 +9,10 @@ import { endProcess } from '../../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { spawnerIdentity } from '../../../core/process/spawner/spawner.ts'
 import { spawnBackground, type Background, type BackgroundCommand } from '../../../core/process/spawn.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 async function start (t: Test, command: Omit<BackgroundCommand, 'log'> & { log?: string }): Promise<{ background: Background, log: string }> {
-  const log = command.log ?? join(t.testdir({}), 'its.log')
+  const log = command.log ?? join(testFolder(t, {}), 'its.log')
   const background = await spawnBackground({ log, ...command })
   t.teardown(async () => { if (background.identity !== undefined) await endProcess(background.identity) })
   return { background, log }
@@ -22,7 +23,7 @@ const held = setInterval(() => {}, 60_000)
 t.teardown(() => { clearInterval(held) })
 
 t.test('it works in its folder with its own variables, a small environment, and nothing open but its log', async (t) => {
-  const folder = t.testdir({ work: {}, other: '' })
+  const folder = testFolder(t, { work: {}, other: '' })
   const other = { path: join(folder, 'other'), handle: await openFile(join(folder, 'other'), 'r') }
   t.teardown(async () => { await other.handle.close() })
   const { background: { identity }, log } = await start(t, { file: 'sleep', args: ['60'], folder: join(folder, 'work'), environment: { MINE: 'a=b' }, log: join(folder, 'its.log') })
@@ -44,7 +45,7 @@ t.test('it works in its folder with its own variables, a small environment, and 
 })
 
 t.test('how it ended and what it said last is known', async (t) => {
-  const folder = t.testdir({ 'its.log': 'of another one\n' })
+  const folder = testFolder(t, { 'its.log': 'of another one\n' })
   const { background } = await start(t, { file: 'sh', args: ['-c', 'echo one; echo two >&2; exit 3'], folder, log: join(folder, 'its.log') })
   t.equal(await background.ended, 'exit code 3')
   t.equal(background.end(), 'exit code 3')
@@ -57,14 +58,14 @@ t.test('how it ended and what it said last is known', async (t) => {
 })
 
 t.test('a link in the place of its log is not followed', async (t) => {
-  const folder = t.testdir({ other: 'x' })
+  const folder = testFolder(t, { other: 'x' })
   await symlink(join(folder, 'other'), join(folder, 'its.log'))
   await t.rejects(spawnBackground({ file: 'true', args: [], folder, log: join(folder, 'its.log') }), { code: 'ELOOP' })
   t.equal(await readFile(join(folder, 'other'), 'utf8'), 'x')
 })
 
 t.test('files are open for it that only this user may read, and what this process hands over is closed here', async (t) => {
-  const folder = t.testdir({ one: 'first', other: 'second' })
+  const folder = testFolder(t, { one: 'first', other: 'second' })
   const files = ['one', 'other'].map((name) => join(folder, name))
   const { background: { ended }, log } = await start(t, { file: 'sh', args: ['-c', 'cat <&3; cat <&4; ls /proc/self/fd | tr "\\n" " "'], folder, files, log: join(folder, 'its.log') })
   t.equal(await ended, 'exit code 0')
@@ -80,7 +81,7 @@ t.test('files are open for it that only this user may read, and what this proces
 })
 
 t.test('a program that starts it, and has nothing else to do, waits until it runs, and then ends', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const text = `import { spawnBackground } from ${JSON.stringify(new URL('../../../core/process/spawn.js', import.meta.url).href)}
     const { identity, ended } = await spawnBackground({ file: 'sleep', args: ['1000'], folder: '/', log: ${JSON.stringify(join(folder, 'its.log'))} })
     process.stdout.write(String(identity?.pid))
@@ -92,7 +93,7 @@ t.test('a program that starts it, and has nothing else to do, waits until it run
 })
 
 t.test('a program that starts what ends at once, and has nothing else to do, learns how that ended', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   // Whether it is over before its identity can be read is chance: of 300, some are.
   const text = `import { spawnBackground } from ${JSON.stringify(new URL('../../../core/process/spawn.js', import.meta.url).href)}
     let over = 0
@@ -107,7 +108,7 @@ t.test('a program that starts what ends at once, and has nothing else to do, lea
 })
 
 t.test('it goes on when the process that started it is killed, and its end is still heard of', async (t) => {
-  const { background: { identity, ended } } = await start(t, { file: 'sleep', args: ['1000'], folder: t.testdir({}) })
+  const { background: { identity, ended } } = await start(t, { file: 'sleep', args: ['1000'], folder: testFolder(t, {}) })
   process.kill(spawnerIdentity()?.pid ?? 0, 'SIGKILL')
   await delay(500)
   t.ok(identity !== undefined && isAlive(identity), 'it runs')

@@ -5,6 +5,7 @@ import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { hostPackages } from '../../../setup/host-packages.ts'
 import { checkTool, tooOld } from '../../../core/process/tool-version.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const packages = await hostPackages()
 
@@ -31,7 +32,7 @@ t.test('one that is as old or later is fine, and so is one that says nothing tha
 t.test('a tool is asked for its version as its package says, and heard wherever it answers', async (t) => {
   const warned: string[] = []
   const how = { commands: createHostCommands(), log: { warn: (...args: unknown[]) => { warned.push(String(args.at(-1))) } } }
-  const folder = t.testdir()
+  const folder = testFolder(t)
   for (const [name, stream] of [['out', 1], ['err', 2]] as const) {
     const file = join(folder, name)
     await writeFile(file, `#!/bin/sh\n[ "$1" = -v ] && echo 'nginx version: nginx/1.18.0' >&${stream}\n`, { mode: 0o755 })

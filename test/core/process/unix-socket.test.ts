@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { connectUnix, listenUnix } from '../../../core/process/unix-socket.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 t.test('a socket works in a folder whose path is far longer than a socket path may be', async (t) => {
-  const folder = join(t.testdir(), 'x'.repeat(120), 'y'.repeat(120))
+  const folder = join(testFolder(t), 'x'.repeat(120), 'y'.repeat(120))
   await mkdir(folder, { recursive: true })
   const server = createServer((socket) => socket.pipe(socket))
   await listenUnix(server, folder, 'socket')
@@ -23,18 +24,18 @@ t.test('a socket works in a folder whose path is far longer than a socket path m
 })
 
 t.test('connecting fails clearly where nobody listens', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await t.rejects(connectUnix(folder, 'socket'), { code: 'ENOENT' })
   await t.rejects(connectUnix(join(folder, 'none'), 'socket'), { code: 'ENOENT' })
 })
 
 t.test('listening fails where the name is taken', async (t) => {
-  const folder = t.testdir({ socket: '' })
+  const folder = testFolder(t, { socket: '' })
   await t.rejects(listenUnix(createServer(), folder, 'socket'), { code: 'EADDRINUSE' })
 })
 
 t.test('a connection that is reset at any moment is an ended one and no uncaught error', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   // Unread bytes make the end a reset.
   const server = createServer((socket) => { setImmediate(() => { socket.destroy() }) })
   await listenUnix(server, folder, 's')
@@ -50,7 +51,7 @@ t.test('a connection that is reset at any moment is an ended one and no uncaught
 })
 
 t.test('a connection that is closed at once is refused, or its end is still to be heard', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const server = createServer((socket) => { socket.destroy() })
   await listenUnix(server, folder, 's')
   t.teardown(() => new Promise((resolve) => server.close(resolve)))
@@ -69,7 +70,7 @@ t.test('a connection that is closed at once is refused, or its end is still to b
 })
 
 t.test('a link to another socket is not followed, and a plain file is none', async (t) => {
-  const folder = t.testdir({ elsewhere: {}, here: { file: '' } })
+  const folder = testFolder(t, { elsewhere: {}, here: { file: '' } })
   let connections = 0
   const server = createServer((socket) => {
     connections++
@@ -86,7 +87,7 @@ t.test('a link to another socket is not followed, and a plain file is none', asy
 })
 
 t.test('a socket that another user put a name of into the folder is refused', { skip: process.getuid?.() === 0 ? false : 'giving files away takes root' }, async (t) => {
-  const folder = t.testdir({ theirs: {} })
+  const folder = testFolder(t, { theirs: {} })
   const server = createServer((socket) => { socket.on('error', () => {}).resume() })
   await listenUnix(server, folder, 's')
   t.teardown(() => new Promise((resolve) => server.close(resolve)))

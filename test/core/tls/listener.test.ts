@@ -13,6 +13,7 @@ import { createLog } from '../../../core/logging/log.ts'
 import { createListener, type Listener } from '../../../core/listener.ts'
 import { berth } from '../../cli/berth.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { startTestHttp, type TestHttp } from '../../helpers/http.ts'
 import { ADMIN_KEY, bareApp } from '../bare-app.ts'
 import { makeAuthority, replaceFile } from './certificates.ts'
@@ -29,7 +30,7 @@ interface Secure extends TestHttp { readonly listener: Listener, readonly port: 
 /** A server with routes of the test's own, plain and over TLS, that looks at its files 20 times a second. */
 async function secure (t: Test, mount: (app: FastifyInstance) => void = () => undefined, options: { drainTimeout?: string } = {}): Promise<Secure> {
   const http = await startTestHttp(t, mount, options)
-  const own = t.testdir()
+  const own = testFolder(t)
   const files = { certificate: join(own, 'server.pem'), key: join(own, 'server.key') }
   await copyFile(first.certificate, files.certificate)
   await copyFile(first.key, files.key)
@@ -159,7 +160,7 @@ t.test('a stop cuts what does not end over TLS', { timeout: 60_000 }, async (t) 
 
 t.test('a whole server can be reached by TLS alone, by the command, with the authority given or remembered', async (t) => {
   const files = await authority.issue('whole')
-  const { app, lines } = await bareApp(t, { server: { dataDir: join(t.testdir(), 'data'), listen: 'none', apiKey: ADMIN_KEY, metrics: { enabled: false }, tls: { listen: '127.0.0.1:0', ...files } } })
+  const { app, lines } = await bareApp(t, { server: { dataDir: join(testFolder(t), 'data'), listen: 'none', apiKey: ADMIN_KEY, metrics: { enabled: false }, tls: { listen: '127.0.0.1:0', ...files } } })
   await app.start()
   const url = String(app.secureAddress())
   t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -167,13 +168,13 @@ t.test('a whole server can be reached by TLS alone, by the command, with the aut
   t.match(app.address(), /^http:\/\/127\.0\.0\.1:\d+$/, 'for the tools of the server itself')
   t.match(await berth(['whoami', '--url', url, '--token', ADMIN_KEY, '--ca', authority.file]), { code: 0 })
   t.match(await berth(['whoami', '--url', url, '--token', ADMIN_KEY]), { code: 6, error: /--ca FILE/ })
-  const contexts = join(t.testdir(), 'contexts.json')
+  const contexts = join(testFolder(t), 'contexts.json')
   await writeFile(contexts, JSON.stringify({ current: 'own', contexts: { own: { url, token: ADMIN_KEY, ca: String(ca) } } }), { mode: 0o600 })
   t.match(await berth(['whoami'], { env: { BERTH_CONTEXTS: contexts } }), { code: 0 })
 })
 
 t.test('a server does not start with files that cannot be used, and says which and why', async (t) => {
-  const open = join(t.testdir(), 'open.key')
+  const open = join(testFolder(t), 'open.key')
   await copyFile(first.key, open)
   await chmod(open, 0o604)
   for (const [files, message] of [

@@ -8,6 +8,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { look, shell, startCounter } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
 import { ownNetwork } from '../../helpers/own-network.ts'
@@ -72,7 +73,7 @@ function configuration (far: Far): Stage['plugins'] {
     ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
     networking: { config: { uplink: WAN, namespace, cidr, dns: { servers: [NAME_SERVER] } } },
-    egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
+    egress: { config: { roots: [join(testFolder(t, { 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
     [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary }, ...jailer === undefined ? {} : { jailer } } }
   }
 }

@@ -6,6 +6,7 @@ import { cpToInstance } from '@onkernel/hypeman/lib/cp'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { look, shell } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { hasSpares } from '../../helpers/hypervisor-names.ts'
 import { createShell, lines, waitFor } from '../../helpers/machine.ts'
 import { figure } from '../../helpers/metrics.ts'
@@ -43,7 +44,7 @@ async function openFiles (server: TestServer, program: string): Promise<string[]
 }
 
 async function copies (t: Test, { server, image }: Stage): Promise<void> {
-  const here = t.testdir({ file: 'x'.repeat(100_000) })
+  const here = testFolder(t, { file: 'x'.repeat(100_000) })
   await cpToInstance({ baseURL: server.url, apiKey: server.key }, { instanceId: NAME, srcPath: join(here, 'file'), dstPath: '/root/file' })
   t.equal(await shell(server, NAME, 'wc -c < /root/file'), '100000\n')
   const { id } = await createShell(server, image, 'echo last words; exit 3', ALONE)

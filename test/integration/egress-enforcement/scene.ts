@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { runCommand } from '../../helpers/exec.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { busyboxImage, push } from '../../helpers/images.ts'
 import { createShell, waitFor } from '../../helpers/machine.ts'
 import { installedProgram } from '../../helpers/installed-program.ts'
@@ -60,7 +61,7 @@ export async function setScene (t: Test, prefix = 24, plugins: Readonly<Record<s
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace]) })
   const far = await openFar(t)
   const base = cidr.replace('.0/24', '')
-  const folder = t.testdir({ 'roots.pem': far.authority })
+  const folder = testFolder(t, { 'roots.pem': far.authority })
   const server = await startTestServer(t, {
     plugins: {
       networking: { config: { uplink: WAN, namespace, cidr: `${base}.0/${prefix}`, dns: { servers: [NAME_SERVER] } } },

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import type { ServerOptions } from '../../../setup/server/process.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { runCommand } from '../../helpers/exec.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { waitFor } from '../../helpers/machine.ts'
 import { ownNetwork } from '../../helpers/own-network.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
@@ -34,7 +35,7 @@ export interface World {
 export async function openWorld (t: Test, plugins: ServerOptions['plugins'] = {}): Promise<World> {
   const secrets = makeSecrets()
   const outside = await openOutside(t, { bearer: secrets.REAL_KEY, basic: secrets.REAL_LOGIN })
-  const folder = t.testdir({ 'roots.pem': outside.authority })
+  const folder = testFolder(t, { 'roots.pem': outside.authority })
   const { namespace, cidr } = ownNetwork()
   t.teardown(async () => {
     // Only after a failure: a server that stops in order removes it.

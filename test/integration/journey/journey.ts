@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { copyOut } from '../../helpers/copy-out.ts'
 import { shell } from '../../helpers/counter.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { createShell, follow, runToEnd, waitFor } from '../../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { BUILDER, pushImages } from '../builds/egress-images.ts'
@@ -53,7 +54,7 @@ async function create (t: Test): Promise<void> {
 }
 
 async function copy (t: Test): Promise<void> {
-  const here = t.testdir({ in: randomBytes(300_000).toString('base64') })
+  const here = testFolder(t, { in: randomBytes(300_000).toString('base64') })
   const config = { baseURL: server.url, apiKey: server.key }
   await cpToInstance(config, { instanceId: NAME, srcPath: join(here, 'in'), dstPath: '/root/file' })
   await shell(server, NAME, 'cp /root/file /root/copy')

@@ -6,6 +6,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { loadVfio } from '../../../plugins/devices/host/binding.ts'
 import { createSysfs, type Sysfs } from '../../../plugins/devices/host/sysfs.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const ADDRESS = '0000:01:00.0'
 const REFUSED = 'echo "modprobe: ERROR: could not insert \'vfio_pci\': Operation not permitted" >&2; exit 1'
@@ -14,7 +15,7 @@ interface Host { readonly sysfs: Sysfs, readonly commands: HostCommands, readonl
 
 /** @param programs name → what the program does after it has noted its arguments; one that is not named is missing */
 async function hostWith (t: Test, programs: (driver: string) => Readonly<Record<string, string>>): Promise<Host> {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const driver = join(folder, 'sys/bus/pci/drivers/vfio-pci')
   const [said, real] = [join(folder, 'said'), createHostCommands()]
   await mkdir(dirname(driver), { recursive: true })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { createSysfs } from '../../../plugins/devices/host/sysfs.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { startWithDevices, TREE } from './app.ts'
 import { makeHost } from './fixture.ts'
 
@@ -133,7 +134,7 @@ t.test('odd trees: what is half there is left out, and never safe', async (t) =>
 })
 
 t.test('what is written to a file of the kernel is one write to what is there, and its error has the system\'s code', async (t) => {
-  const folder = t.testdir({ sys: { file: 'longer than what is written' } })
+  const folder = testFolder(t, { sys: { file: 'longer than what is written' } })
   await symlink('/dev/full', join(folder, 'sys/full'))
   const sysfs = createSysfs(join(folder, 'sys'), createHostCommands())
   await sysfs.write('file', '0000:01:00.0\n')

@@ -7,6 +7,7 @@ import { buildApp, type App } from '../../../core/app.ts'
 import { plugin } from '../../../plugins/egress/index.ts'
 import { plugin as networking } from '../../../plugins/networking/index.ts'
 import { namespaceOf } from '../../../plugins/networking/names.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { skipReason } from '../networking/world.ts'
 
 const NO_BUILT_INS = new URL(`file:///no-built-ins-${randomBytes(4).toString('hex')}/`)
@@ -18,7 +19,7 @@ async function build (t: { teardown (work: () => unknown): void }, dataDir: stri
 }
 
 t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   const app = await build(t, dataDir, { plugins: [networking, plugin] })
   await app.start({ listen: false })
   t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'started' })
@@ -27,7 +28,7 @@ t.test('a server with the plugin starts at once and makes nothing', { skip: skip
 })
 
 t.test('without a network for guests it is skipped, and says so', async (t) => {
-  const app = await build(t, t.testdir(), { plugins: [plugin] })
+  const app = await build(t, testFolder(t), { plugins: [plugin] })
   await app.start({ listen: false })
   t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'skipped', reason: /the plugin networking does not run/ })
 })
@@ -39,25 +40,25 @@ t.test('settings that the proxy could not use stop the start, not the first gues
     [{ roots: ['/no/such/file.pem'] }, /egress\.config\.roots\.0: \/no\/such\/file\.pem cannot be read/],
     [{ roots: ['/etc/passwd'] }, /holds no certificate/]
   ] as const) {
-    const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
+    const app = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
     await t.rejects(app.start({ listen: false }), { message })
   }
 })
 
 t.test('a proxy that systemd runs needs the place of its socket', { skip: skipReason() }, async (t) => {
-  const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy: { manage: false } } } } })
+  const app = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy: { manage: false } } } } })
   await t.rejects(app.start({ listen: false }), { message: /plugins\.egress\.config\.proxy\.controlSocket/ })
 })
 
 t.test('settings that only a proxy of this server\'s own has are refused where systemd runs it, each with the place where it belongs', { skip: skipReason() }, async (t) => {
   const proxy = { manage: false, controlSocket: '/run/berth-egress/control.sock' }
   const config = { proxy: { ...proxy, workers: 3, user: 'nobody' }, allowPrivate: ['10.1.0.0/16'], roots: ['/etc/ssl/certs/ca-certificates.crt'], limits: { connections: 5 }, audit: { maxFileSize: '1MB' } }
-  const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
+  const app = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
   const refused = await app.start({ listen: false }).then(() => '', String)
   for (const key of ['proxy.workers', 'proxy.user', 'allowPrivate', 'roots', 'limits.connections', 'audit.maxFileSize']) t.match(refused, `plugins.egress.config.${key}: `, key)
   t.match(refused, /\/etc\/berth\/egress\.yaml/)
   t.notMatch(refused, /limits\.requests|audit\.files/)
-  const other = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy, deny: ['203.0.113.0/24'], ports: { https: [443, 8443] }, passTraceparent: true } } } })
+  const other = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy, deny: ['203.0.113.0/24'], ports: { https: [443, 8443] }, passTraceparent: true } } } })
   await other.start({ listen: false })
   t.match(other.plugins.list().find(({ id }) => id === 'egress'), { state: 'started' }, 'what is in force in both ways may be set')
 })

@@ -11,6 +11,7 @@ import { plugin } from '../../../plugins/egress/index.ts'
 import { plugin as networking } from '../../../plugins/networking/index.ts'
 import { noBuiltIns } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, type EgressStage } from './stage.ts'
 
@@ -64,5 +65,5 @@ t.test('nor one without the plugin instances, which alone knows the VMs', { skip
 })
 
 t.test('where there was none, there is nothing to end', async (t) => {
-  await t.resolves(endAllOfOwner(pathsOf(t.testdir())))
+  await t.resolves(endAllOfOwner(pathsOf(testFolder(t))))
 })

@@ -9,6 +9,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import { cradleFor } from '../../../core/plugins/registrar.ts'
 import { plugin } from '../../../plugins/guest/index.ts'
 import { GuestConfig, manifest } from '../../../plugins/guest/manifest.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const DEFAULTS = Value.Parse(GuestConfig, Value.Default(GuestConfig, {}))
 
@@ -19,7 +20,7 @@ t.test('the defaults are a working configuration', async (t) => {
 })
 
 t.test('the server starts while the kernel cannot be had; who needs it gets the reason', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   await mkdir(join(dataDir, 'system/.build-old'), { recursive: true })
   const commands: HostCommands = { run: () => Promise.reject(new Error('this host has no apt')) }
   const container = createContainer({ injectionMode: 'PROXY', strict: true })

@@ -9,12 +9,13 @@ import { captureOf } from '../../../plugins/hypervisor-cloud-hypervisor/capture.
 import { createPlugging } from '../../../plugins/hypervisor-cloud-hypervisor/disks.ts'
 import { askInfo } from '../../../plugins/hypervisor-cloud-hypervisor/info.ts'
 import { createBalloon, folderOf } from '../../../plugins/hypervisor-cloud-hypervisor/vm.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { commands } from '../hypervisor-qemu/machine.ts'
 
 const saying = (info: object): RestClient => ({ ask: async () => await Promise.resolve(info) })
 
 await t.test('a disk that is unplugged has its link removed, and a path that the VMM names for it is not followed', async (t) => {
-  const directory = t.testdir({ other: 'of somebody else' })
+  const directory = testFolder(t, { other: 'of somebody else' })
   const folder = folderOf(directory)
   await mkdir(folder.path)
   await writeFile(join(folder.path, 'unit-3'), '')
@@ -30,7 +31,7 @@ await t.test('a disk that is unplugged has its link removed, and a path that the
 })
 
 await t.test('a guest that does not let go of a disk is waited for, and that it did not is no fault of the server\'s', async (t) => {
-  const unplugged = createPlugging({ folder: folderOf(t.testdir({})), client: saying({ config: {}, device_tree: { 'volume-0': {} } }), slow: async () => {}, isLimited: false, timeoutMs: 50 }).unplugDisk('volume-0')
+  const unplugged = createPlugging({ folder: folderOf(testFolder(t, {})), client: saying({ config: {}, device_tree: { 'volume-0': {} } }), slow: async () => {}, isLimited: false, timeoutMs: 50 }).unplugDisk('volume-0')
   await t.rejects(unplugged, { code: 'vmm_silent', statusCode: 504, message: /volume-0/ })
 })
 
@@ -56,7 +57,7 @@ await t.test('memory that the guest cannot have is refused, so that what reclaim
 
 await t.test('a capture takes the files that were written where it asked for them, and not those of another VM to which the VMM leads it', async (t) => {
   const files = { 'state.json': '{"of":"another VM"}', 'memory-ranges': 'of another VM' }
-  const directory = t.testdir({ other: { captured: files } })
+  const directory = testFolder(t, { other: { captured: files } })
   const folder = folderOf(directory)
   await mkdir(folder.path)
   const captured = join(folder.path, 'captured')

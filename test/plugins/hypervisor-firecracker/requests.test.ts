@@ -12,6 +12,7 @@ import { FIRECRACKER } from '../../../plugins/hypervisor-firecracker/probe.ts'
 import { DRIVER, IMAGE_VERSION } from '../../../plugins/hypervisor-firecracker/names.ts'
 import { bootRequests, checkSpec, limitRequests, loadRequest, shapeOf } from '../../../plugins/hypervisor-firecracker/spec.ts'
 import { folderOf } from '../../../plugins/hypervisor-firecracker/vm.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
 import { imageOf } from '../../vmm-double/image.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
@@ -80,7 +81,7 @@ await t.test('trap, no reset of a device: no guest is asked to take its driver f
 })
 
 await t.test('trap, files of a snapshot: Firecracker writes over what is there, so that is removed first, and nothing but a whole snapshot is asked for', async (t) => {
-  const directory = t.testdir({ firecracker: { 'captured-state': 'of a server that was killed', 'captured-memory': 'of it, too', other: '' } })
+  const directory = testFolder(t, { firecracker: { 'captured-state': 'of a server that was killed', 'captured-memory': 'of it, too', other: '' } })
   const asked: object[] = []
   const capture = captureOf(folderOf(directory), async (_method, _path, body) => { asked.push(body) })
   await capture.clear()

@@ -12,6 +12,7 @@ import { createQemuImaging } from '../../../plugins/hypervisor-qemu/capture.ts'
 import { openQmp } from '../../../plugins/hypervisor-qemu/client.ts'
 import { makeHandle } from '../../../plugins/hypervisor-qemu/handle.ts'
 import { CAPTURE_SOCKET } from '../../../plugins/hypervisor-qemu/run-folder.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const TIMEOUT_MS = 3000
 const PAGE = 4096
@@ -34,7 +35,7 @@ interface Hostile {
 }
 
 async function captured (t: Test, { migrate, ignores }: Hostile): Promise<{ readonly error: unknown, readonly commands: readonly string[], readonly files: readonly string[] }> {
-  const directory = t.testdir({})
+  const directory = testFolder(t, {})
   const connect = async (): Promise<Socket> => {
     const stream = await connectUnix(directory, CAPTURE_SOCKET)
     t.teardown(() => stream.destroy())

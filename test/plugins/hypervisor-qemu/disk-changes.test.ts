@@ -10,12 +10,13 @@ import { connectUnix, listenUnix } from '../../../core/process/unix-socket.ts'
 import { openQmp, type QmpClient } from '../../../plugins/hypervisor-qemu/client.ts'
 import { DiskChanges } from '../../../plugins/hypervisor-qemu/disk-changes.ts'
 import { openBitmap } from '../../../plugins/hypervisor-qemu/nbd.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const CLUSTER = 65_536
 const DISK_BYTES = 10 * 2 ** 30
 
 async function start (t: Test): Promise<{ readonly qmp: QmpClient, readonly folder: string, readonly reconnect: () => Promise<QmpClient>, readonly write: (offset: number, bytes: number) => Promise<void> }> {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   await chmod(folder, 0o700)
   const disk = await open(join(folder, 'disk'), 'w')
   await disk.truncate(DISK_BYTES)
@@ -122,7 +123,7 @@ t.test('a server that answers nonsense is not believed', async (t) => {
     ['a range at a time, for ever', sized(2n ** 52n), /within 1000 ms/]
   ]
   for (const [what, bytes, message] of cases) {
-    const folder = t.testdir({})
+    const folder = testFolder(t, {})
     const server = createServer((socket: Socket) => {
       socket.on('error', () => {})
       if (what.endsWith('for ever')) socket.on('data', () => setTimeout(() => { if (socket.writable) socket.write(chunk(1, 5, list(CLUSTER))) }, 5))

@@ -5,6 +5,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 import { probing } from '../../../core/library/vmm/command.ts'
@@ -20,7 +21,7 @@ async function workingIn (t: Test, folder: string): Promise<{ readonly ended: Pr
 }
 
 t.test('VMMs that work in the folder of a probe, or below it, are ended, also when it has been removed; others are left alone', async (t) => {
-  const directory = join(t.testdir(), 'imaging-probe')
+  const directory = join(testFolder(t), 'imaging-probe')
   const [own, below, removed, other] = [await workingIn(t, directory), await workingIn(t, join(directory, 'qemu')), await workingIn(t, join(directory, 'gone')), await workingIn(t, `${directory}-2`)]
   await rm(join(directory, 'gone'), { recursive: true })
   await endLeftOver(directory)
@@ -29,7 +30,7 @@ t.test('VMMs that work in the folder of a probe, or below it, are ended, also wh
 })
 
 t.test('a driver ends them before anything else, also when it never probes itself', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const left = await workingIn(t, join(folder, 'imaging-probe', 'vm'))
   const commands = createHostCommands()
   const nobody = (): never => { throw new Error('nobody boots a guest here') }

@@ -9,6 +9,7 @@ import { createProbeMemory } from '../../../core/library/vmm/probe-memory.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../../plugins/hypervisor-qemu/probe.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { commands, guestSystem, makeDriver } from './machine.ts'
 
 const how = { binary: 'qemu-system-x86_64', kvmCpuModel: 'host', bootTimeoutMs: 5000, commands }
@@ -20,7 +21,7 @@ await t.test('the guests\' kernel passes the boot test where it can run', async 
 })
 
 await t.test('a processor that only resets does not pass', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   // A multiboot image whose first instruction faults without an interrupt table: the machine resets, and QEMU exits with 0.
   const image = Buffer.alloc(8192)
   const loadAt = 0x100000
@@ -55,7 +56,7 @@ async function hanging (folder: string, mode: number, group = 0): Promise<ProbeO
 }
 
 await t.test('KVM that hangs costs its time and no more: VMs are emulated, the reason is told, and what hung is ended', async (t) => {
-  const { pidFile, ...options } = await hanging(t.testdir(), 0o666)
+  const { pidFile, ...options } = await hanging(testFolder(t), 0o666)
   t.match(await probeQemu(options), { supported: true, acceleration: 'tcg', reason: /did not boot under KVM within 500 ms/ })
   const pid = Number(await readFile(pidFile, 'utf8'))
   await eventually('it has ended', async () => readIdentity(pid) === undefined)
@@ -63,21 +64,21 @@ await t.test('KVM that hangs costs its time and no more: VMs are emulated, the r
 })
 
 await t.test('KVM that is missing is told, and nothing is booted for it', async (t) => {
-  const options = await hanging(t.testdir(), 0o666)
+  const options = await hanging(testFolder(t), 0o666)
   t.match(await probeQemu({ ...options, kvm: '/nonexistent/kvm' }), { supported: true, acceleration: 'tcg', reason: 'this host has no /dev/kvm' })
   t.notOk(existsSync(options.pidFile))
 })
 
 const isRoot = process.getuid?.() === 0
 await t.test('KVM that VMs\' own users may not use is told with the command that lets them; a group is enough', { skip: isRoot ? false : 'only root gives VMs users of their own' }, async (t) => {
-  const options = await hanging(t.testdir(), 0o600)
+  const options = await hanging(testFolder(t), 0o600)
   t.match(await probeQemu(options), { supported: true, acceleration: 'tcg', reason: /only root may use .+chgrp kvm/ })
   t.notOk(existsSync(options.pidFile))
-  t.match(await probeQemu(await hanging(t.testdir(), 0o660, 61_000)), { reason: /did not boot/ }, 'it is tried')
+  t.match(await probeQemu(await hanging(testFolder(t), 0o660, 61_000)), { reason: /did not boot/ }, 'it is tried')
 })
 
 await t.test('KVM that the server may not open is told', { skip: isRoot ? 'root may open all' : false }, async (t) => {
-  t.match(await probeQemu(await hanging(t.testdir(), 0o000)), { supported: true, acceleration: 'tcg', reason: 'the server may not open /dev/kvm' })
+  t.match(await probeQemu(await hanging(testFolder(t), 0o000)), { supported: true, acceleration: 'tcg', reason: 'the server may not open /dev/kvm' })
 })
 
 await t.test('QEMU that is missing is told with its package', async (t) => {
@@ -95,7 +96,7 @@ await t.test('KVM that was asked for and does not work is no hypervisor', { skip
 })
 
 await t.test('a success is kept for the same QEMU and kernel, and only for them; a problem is not, since a busy host may be the reason', async (t) => {
-  const file = join(t.testdir(), 'deep', 'probe.json')
+  const file = join(testFolder(t), 'deep', 'probe.json')
   const asked: string[] = []
   const recall = (key: string, problem: string | undefined) => createProbeCache(file).recall(key, async () => { asked.push(key); return problem })
   t.equal(await recall('7.2 k1', 'no'), 'no')
@@ -166,7 +167,7 @@ await t.test('a probe that fails is no answer', async (t) => {
 })
 
 await t.test('a cache that cannot be read is an error and not an answer', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await mkdir(join(folder, 'probe.json'))
   await t.rejects(createProbeCache(join(folder, 'probe.json')).recall('k', async () => undefined), { code: 'EISDIR' })
 })

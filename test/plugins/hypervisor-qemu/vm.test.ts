@@ -13,6 +13,7 @@ import { createBalloon } from '../../../plugins/hypervisor-qemu/balloon.ts'
 import { makeHandle } from '../../../plugins/hypervisor-qemu/handle.ts'
 import { QemuVm } from '../../../plugins/hypervisor-qemu/vm.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const GREETING = '{"QMP":{"version":{"qemu":{"micro":22,"minor":2,"major":7},"package":"x"},"capabilities":[]}}\r\n'
 
@@ -23,7 +24,7 @@ interface Watched { readonly vm: QemuVm, readonly asked: () => number, readonly 
 
 /** A VM that a server has just taken over. */
 async function watched (t: Test, answer: Answer, heartbeat = { intervalMs: 20, deadlineMs: 100 }): Promise<Watched> {
-  const directory = t.testdir({})
+  const directory = testFolder(t, {})
   const folder = join(directory, 'qemu')
   await mkdir(folder)
   const sockets = new Set<Socket>()

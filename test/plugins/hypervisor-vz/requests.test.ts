@@ -12,6 +12,7 @@ import { AGENT_SOCKET } from '../../../plugins/hypervisor-vz/names.ts'
 import { placeOf } from '../../../plugins/hypervisor-vz/place.ts'
 import { checkPlace, checkSpec, vfkitArguments } from '../../../plugins/hypervisor-vz/spec.ts'
 import { askState } from '../../../plugins/hypervisor-vz/vm.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { judge } from '../../vmm-double/rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { VFKIT_RULES } from '../../vmm-double/vfkit-rules.ts'
@@ -44,7 +45,7 @@ await t.test('on any other system it is unsupported, in one sentence, and nothin
 })
 
 await t.test('on macOS it is supported once the guests\' kernel has booted, and a program that is missing or old is named', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   for (const [version, wanted] of [['0.6.4', { supported: true, version: '0.6.4', acceleration: 'hvf' }], ['0.5.1', { supported: false, reason: /0\.5\.1 is older than 0\.6\.0/ }]] as const) {
     const double = await doubleProgram('vfkit', { BERTH_DOUBLE_VERSION: version })
     t.teardown(() => double.remove())
@@ -102,7 +103,7 @@ await t.test('trap, socket path length: sockets have short and whole paths, wher
   t.equal(valueOf('--restful-uri'), `unix://${AT}/api.sock`)
   checkPlace(AT)
   for (const at of [`/${'d'.repeat(100)}`, '/a folder', '/a,b', '/a?b', '/ä']) t.throws(() => checkPlace(at), { code: 'vm_spec_invalid' }, at)
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const directory = join(folder, 'with a space, and a comma', 'd'.repeat(120))
   await mkdir(directory, { recursive: true })
   const links = await mkdtemp(join(tmpdir(), 'vz-'))

@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import t from 'tap'
 import { openTokenRelay } from '../../../plugins/images/token-relay.ts'
 import { makeAuthority } from '../../core/tls/certificates.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { insider, listen } from '../../helpers/hostile-registry.ts'
 
 t.test('a relay lets nobody in without its password, and writes only when it is for a push', async (t) => {
@@ -36,7 +37,7 @@ t.test('a relay lets nobody in without its password, and writes only when it is 
 })
 
 t.test('a registry that answers with another protocol holds no relay up', async (t) => {
-  const files = await (await makeAuthority(t.testdir())).issue('registry')
+  const files = await (await makeAuthority(testFolder(t))).issue('registry')
   const [cert, key] = await Promise.all([files.certificate, files.key].map(async (path) => await readFile(path)))
   const registry = createTlsServer({ cert, key }, (socket) => {
     socket.on('error', () => {}).once('data', () => { socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n') })

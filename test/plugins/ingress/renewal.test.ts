@@ -10,12 +10,13 @@ import { OwnFiles } from '../../../plugins/ingress/certificates/own-files.ts'
 import type { IngressRecord } from '../../../plugins/ingress/record.ts'
 import { makeAuthority } from '../../core/tls/certificates.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const RECORD: IngressRecord = { id: 'a', name: 'a', createdAt: 0, tags: {}, rules: [{ hostname: 'shop.test', port: 443, path: '/', instance: 'web', targetPort: 80, tls: true, redirectHttp: false }] }
 
 /** A folder with a certificate of the own authority for shop.test, and another that is issued when one is asked for. */
 async function placeOf (t: Test): Promise<{ folder: string, installed: Installed, next: Pair }> {
-  const folder = t.testdir({ certificates: {} })
+  const folder = testFolder(t, { certificates: {} })
   const authority = await makeAuthority(folder)
   const pair = async (name: string): Promise<Pair> => {
     const { certificate, key } = await authority.issue(name, ['DNS:shop.test'])

@@ -7,12 +7,13 @@ import { buildApp } from '../../../core/app.ts'
 import { plugin } from '../../../plugins/networking/index.ts'
 import { namespaceOf } from '../../../plugins/networking/names.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { skipReason } from './world.ts'
 
 const NO_BUILT_INS = new URL(`file:///no-built-ins-${randomBytes(4).toString('hex')}/`)
 
 t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0' }, log: { level: 'silent' } }, { plugins: [plugin], builtIns: NO_BUILT_INS, environment: {} })
   t.teardown(async () => { await app.stop() })
   await app.start({ listen: false })

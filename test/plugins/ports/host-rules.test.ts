@@ -14,6 +14,7 @@ import { endLeftovers } from '../../../plugins/ports/turned-off.ts'
 import type { Direct } from '../../../plugins/ports/rules.ts'
 import { authorization, bareApp } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { ScriptedHost } from '../instances/scripted.ts'
 import { createWorld, skipReason } from '../networking/world.ts'
 
@@ -199,7 +200,7 @@ t.test('a connection that ends by itself while a port is taken away does not kee
   }
   let wanted: readonly Direct[] = [{ protocol: 'tcp', address: '0.0.0.0', hostPort: 8080, ip: '10.0.0.2', instancePort: 80 }]
   const network = { hostLink: 'link0', hostSide: { link: 'link0', device: 'eth0', loopbackAs: '169.254.0.1' } }
-  const rules = new HostRules({ commands, dataDir: t.testdir(), network, log: pino({ level: 'silent' }), wanted: () => wanted })
+  const rules = new HostRules({ commands, dataDir: testFolder(t), network, log: pino({ level: 'silent' }), wanted: () => wanted })
   await rules.apply()
   wanted = []
   await rules.apply()

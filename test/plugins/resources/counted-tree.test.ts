@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { CountedTree } from '../../../plugins/resources/counted-tree.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const BLOCK = 'x'.repeat(4096)
 const HOUR = 60 * 60_000
@@ -30,7 +31,7 @@ async function prepare (folder: string): Promise<{ readonly tree: CountedTree, r
 }
 
 t.test('each change of old folders is counted', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { tree, at } = await prepare(folder)
   t.equal(await tree.bytes(), await walk(folder))
   const changes: Record<string, () => Promise<unknown>> = {
@@ -63,7 +64,7 @@ t.test('each change of old folders is counted', async (t) => {
 })
 
 t.test('what comes into an old folder that held nothing is counted', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { tree, at } = await prepare(folder)
   await mkdir(at('repositories/app/uploads'))
   await rm(at('blobs/bb/bb1'), { recursive: true })
@@ -79,7 +80,7 @@ t.test('what comes into an old folder that held nothing is counted', async (t) =
 })
 
 t.test('a file that is being written is followed, and so is a folder that changes several times at once', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { tree, at, pass } = await prepare(folder)
   pass(-5 * 60_000)
   await mkdir(at('uploads'))
@@ -93,7 +94,7 @@ t.test('a file that is being written is followed, and so is a folder that change
 })
 
 t.test('what was changed without a sign is found within the hour', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const { tree, at, pass } = await prepare(folder)
   const before = await tree.bytes()
   await appendFile(at('blobs/aa/aa1/data'), BLOCK)
@@ -104,5 +105,5 @@ t.test('what was changed without a sign is found within the hour', async (t) => 
 })
 
 t.test('a folder that is not there takes nothing', async (t) => {
-  t.equal(await new CountedTree(join(t.testdir(), 'nothing')).bytes(), 0)
+  t.equal(await new CountedTree(join(testFolder(t), 'nothing')).bytes(), 0)
 })

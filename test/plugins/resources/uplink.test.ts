@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { uplinkRate } from '../../../plugins/resources/uplink.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const HEADER = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n'
 
@@ -17,7 +18,7 @@ async function host (root: string, routes: string, speeds: Readonly<Record<strin
 }
 
 t.test('the speed is that of the configured interface, or of the default route\'s', async (t) => {
-  const root = await host(t.testdir(), 'eth1\t0000000A\t00000000\t0001\neth0\t00000000\t010200C0\t0003\n', { eth0: '10000', eth1: '1000', down: '-1', long: '4294967295' })
+  const root = await host(testFolder(t), 'eth1\t0000000A\t00000000\t0001\neth0\t00000000\t010200C0\t0003\n', { eth0: '10000', eth1: '1000', down: '-1', long: '4294967295' })
   t.same(await uplinkRate('auto', root), { bytesPerSecond: 1_250_000_000 })
   t.same(await uplinkRate('eth1', root), { bytesPerSecond: 125_000_000 })
   t.same(await uplinkRate('down', root), { reason: 'down tells no speed; plugins.networking.config.bandwidth can say it' })
@@ -27,5 +28,5 @@ t.test('the speed is that of the configured interface, or of the default route\'
 })
 
 t.test('a host without a default route has no rate, and says so', async (t) => {
-  t.match(await uplinkRate('auto', await host(t.testdir(), '', {})), { reason: /^the host has no default route; / })
+  t.match(await uplinkRate('auto', await host(testFolder(t), '', {})), { reason: /^the host has no default route; / })
 })

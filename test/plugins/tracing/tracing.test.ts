@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { startCollector, type Collector, type ReceivedSpan } from '../../helpers/otlp.ts'
 import { authorization, bareApp } from '../../core/bare-app.ts'
 import { tracedApp } from './app.ts'
@@ -169,7 +170,7 @@ t.test('of a share of 0 nothing is taken, and the answer has no trace', async (t
 
 t.test('what waits is posted at the end, with the headers of a file that nobody else may read', async (t) => {
   const collector = await startCollector(t)
-  const file = join(t.testdir(), 'headers')
+  const file = join(testFolder(t), 'headers')
   await writeFile(file, '# for the collector\nAuthorization: Bearer for-the-collector\n\nX-Scope: a: b\n', { mode: 0o600 })
   const { app, send } = await tracedApp(t, { endpoint: collector.endpoint, headersFile: file, interval: '1h' })
   await send('GET', '/quick')

@@ -5,6 +5,7 @@ import t from 'tap'
 import { createSender } from '../../../plugins/webhooks/delivery/sender.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 import { usersOf } from '../../helpers/signal-users.ts'
 import { startWithThings, type ThingsApp } from '../events/things.ts'
@@ -298,7 +299,7 @@ t.test('with its key a webhook ends, and another key takes it over with the righ
 t.test('with the BERTH_API_KEY that made it a webhook ends, and goes on while a server starts with the same', async (t) => {
   const receiver = await startReceiver(t)
   const start = async (apiKey: string, dataDir: string): ReturnType<typeof startWithWebhooks> => await startWithWebhooks(t, {}, { server: { dataDir, listen: '127.0.0.1:0', apiKey, metrics: { enabled: false } } })
-  const dataDir = t.testdir()
+  const dataDir = testFolder(t)
   const [leaked, next] = ['a-key-that-leaked', ADMIN_KEY]
   const first = await start(leaked, dataDir)
   const { id, key_id: keyId } = await first.make({ url: receiver.url }, leaked)

@@ -7,12 +7,13 @@ import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { shareOfCommit } from '../../../setup/test/share-of-commit.ts'
+import { testFolder } from '../../helpers/folder.ts'
 import { changeWorld, smallCheckout, treeOf, worldOf, type Checkout } from './small-checkout.ts'
 import { dieBefore } from './steps.ts'
 
 const PARTS = 8
 
-const folder = t.testdir()
+const folder = testFolder(t)
 const old = await smallCheckout(join(folder, 'old'), { name: 'old', schema: 1, units: ['berth-gone.socket'] })
 const next = await smallCheckout(join(folder, 'next'), { name: 'next', schema: 2, units: ['berth-extra.socket'] })
 const third = await smallCheckout(join(folder, 'third'), { name: 'third', schema: 3, units: [] })

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { testFolder } from '../../helpers/folder.ts'
 import { changeWorld, smallCheckout, treeOf, worldOf } from './small-checkout.ts'
 
 t.test('a failed upgrade whose database cannot be brought back starts the services of before all the same, and says what is to be done', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const old = await smallCheckout(join(folder, 'old'), { name: 'old', schema: 1, units: [] })
   const next = await smallCheckout(join(folder, 'next'), { name: 'next', schema: 2, units: [] })
   const root = join(folder, 'root')

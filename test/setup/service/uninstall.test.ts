@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { testFolder } from '../../helpers/folder.ts'
 import { smallCheckout, worldOf, type Checkout } from './small-checkout.ts'
 
 /** A system with an installation. */
 async function installed (t: Test): Promise<{ readonly root: string, readonly checkout: Checkout }> {
-  const top = t.testdir({ checkout: {}, root: {} })
+  const top = testFolder(t, { checkout: {}, root: {} })
   const root = join(top, 'root')
   const checkout = await smallCheckout(join(top, 'checkout'), { name: 'one', schema: 1, units: [] })
   await checkout.install(root)

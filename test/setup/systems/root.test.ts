@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { whyNot } from '../../../setup/systems/root.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const skip = process.getuid?.() !== 0
   ? 'only root makes systems'
@@ -22,7 +23,7 @@ function host (answers: Readonly<Record<string, string>>): HostCommands {
 }
 
 t.test('what is missing is told in one line', { skip }, async (t) => {
-  process.env['BERTH_SYSTEMS_CACHE'] = t.testdir()
+  process.env['BERTH_SYSTEMS_CACHE'] = testFolder(t)
   const apt = { unshare: '', 'apt-get': 'Debian-Security main http://security.test/\nDebian main http://archive.test/debian/\n', 'apt-config': 'Acquire::http::Proxy "http://proxy.test";\n' }
   t.match(await whyNot(host({}), 'trixie'), /unshare --mount --pid, or mount -t overlay, does not work here$/)
   t.match(await whyNot(host({ unshare: '' }), 'trixie'), /^apt knows no archive of Debian here/, 'no apt')
@@ -32,7 +33,7 @@ t.test('what is missing is told in one line', { skip }, async (t) => {
 })
 
 t.test('a system that was made before needs no archive', { skip }, async (t) => {
-  const cache = t.testdir()
+  const cache = testFolder(t)
   process.env['BERTH_SYSTEMS_CACHE'] = cache
   await mkdir(join(cache, 'trixie'))
   t.equal(await whyNot(host({ unshare: '' }), 'trixie'), undefined)

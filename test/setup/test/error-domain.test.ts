@@ -2,12 +2,13 @@ import t, { type Test } from 'tap'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { Parser, type Result } from 'tap-parser'
+import { testFolder } from '../../helpers/folder.ts'
 
 const BUNDLE = new URL('../../node_modules/tap/index.js', import.meta.url).href
 
 /** The failed assertions of a test file with this text, with the test that they were reported of. */
 async function failures (t: Test, text: string): Promise<string[]> {
-  const folder = t.testdir({ 'some.test.mjs': `import t from ${JSON.stringify(BUNDLE)}\n${text}` })
+  const folder = testFolder(t, { 'some.test.mjs': `import t from ${JSON.stringify(BUNDLE)}\n${text}` })
   const child = spawn(process.execPath, [join(folder, 'some.test.mjs')], { env: { ...process.env, TAP: '1' }, stdio: ['ignore', 'pipe', 'ignore'] })
   const parser = new Parser()
   const found: string[] = []

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { listTests, testNames } from '../../../setup/test/names.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 t.test('every way to make a test gives a name', async (t) => {
   t.strictSame(testNames('a.test.ts', `
@@ -17,7 +18,7 @@ t.test('every way to make a test gives a name', async (t) => {
 })
 
 t.test('a test keeps its line when its file moves to the other tier', async (t) => {
-  const root = t.testdir()
+  const root = testFolder(t)
   await mkdir(join(root, 'test/deep'), { recursive: true })
   await writeFile(join(root, 'test/deep/a.long.test.ts'), 't.test(\'one\', run)')
   await writeFile(join(root, 'test/deep/b.test.ts'), 't.test(\'two\', run)')

@@ -4,12 +4,13 @@ import t from 'tap'
 import type { FileOutcome } from '../../../setup/test/count.ts'
 import { startMeter, timesOf } from '../../../setup/test/processor-time.ts'
 import { runFile } from '../../../setup/test/run-file.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const lacking = await startMeter(`berth-test-meter-${process.pid}`).then(async (meter) => { await meter.end() }, (error: Error) => error.message)
 
 t.test('the processor time of a file counts what a process that nobody waits for has used', { skip: lacking ?? false }, async (t) => {
   const worker = 'while (process.cpuUsage().user < 700000); require("node:fs").writeFileSync(process.argv[1], "")'
-  const folder = t.testdir({
+  const folder = testFolder(t, {
     'a.test.js': `import { spawn } from 'node:child_process'
       import { existsSync } from 'node:fs'
       const done = import.meta.dirname + '/done'

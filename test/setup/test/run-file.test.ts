@@ -6,10 +6,11 @@ import { processesIn } from '../../../setup/server/leftovers.ts'
 import type { FileOutcome } from '../../../setup/test/count.ts'
 import { runFile } from '../../../setup/test/run-file.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 /** Runs a test file with this text. It finds the path of its folder in `folder`. */
 async function run (t: Test, text: string, options: { boundSeconds?: number, graceMs?: number, signal?: AbortSignal } = {}): Promise<FileOutcome & { folder: string }> {
-  const folder = t.testdir({ 'a.test.js': `const folder = ${JSON.stringify(t.testdirName)}\n${text}` })
+  const folder = testFolder(t, { 'a.test.js': `const folder = ${JSON.stringify(t.testdirName)}\n${text}` })
   const { boundSeconds = 120, graceMs = 60_000, signal = new AbortController().signal } = options
   return { folder, ...await runFile({ source: 'a.test.ts', compiled: join(folder, 'a.test.js') }, { bound: () => boundSeconds, graceMs, signal }) }
 }

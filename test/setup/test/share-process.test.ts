@@ -2,13 +2,14 @@
 import t from 'tap'
 import type { TestFile } from '../../../setup/test/files.ts'
 import { ownProcesses, shareProcesses } from '../../../setup/test/share-process.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const file = (source: string): TestFile => ({ source, compiled: source })
 
 t.test('files of a folder of in-process tests share, except those that ask for a process, and long ones', async (t) => {
   const texts = { 'core/a': '// A.\n', 'core/b': "// B.\n// Own process: it counts open files.\nimport t from 'tap'\n", 'core/c.long': '// C.\n', 'cli/d': '// D.\n', 'core/e': "t.test('// Own process: of another')\n" }
   const files = Object.keys(texts).map((name) => file(`test/${name}.test.ts`))
-  const root = t.testdir({
+  const root = testFolder(t, {
     test: {
       core: { 'a.test.ts': texts['core/a'], 'b.test.ts': texts['core/b'], 'c.long.test.ts': texts['core/c.long'], 'e.test.ts': texts['core/e'] },
       cli: { 'd.test.ts': texts['cli/d'] }

@@ -6,12 +6,13 @@ import { packageRoot } from '../../../core/package-root.ts'
 import type { FileOutcome } from '../../../setup/test/count.ts'
 import type { TestFile } from '../../../setup/test/files.ts'
 import { runFiles } from '../../../setup/test/run-file.ts'
+import { testFolder } from '../../helpers/folder.ts'
 
 const compiled = (path: string): string => JSON.stringify(pathToFileURL(join(packageRoot, 'dist', path)).href)
 
 /** Runs files with these texts, which have `t`, in one process as far as that goes. */
 async function run (t: Test, texts: Readonly<Record<string, string>>, { boundSeconds = 120, times = false } = {}): Promise<FileOutcome[]> {
-  const folder = t.testdir(Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${name}.test.js`, `import t from ${compiled('test/node_modules/tap/index.js')}\n${text}`])))
+  const folder = testFolder(t, Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${name}.test.js`, `import t from ${compiled('test/node_modules/tap/index.js')}\n${text}`])))
   const files = Object.keys(texts).map((name): TestFile => ({ source: `${name}.test.ts`, compiled: join(folder, `${name}.test.js`) }))
   const [first, ...rest] = files
   if (first === undefined) throw new Error('no file')

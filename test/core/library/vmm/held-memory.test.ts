@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { copyChanged, HELD_MEMORY, holding } from '../../../../core/library/vmm/held-memory.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const MIB = 2 ** 20
 const BYTES = 64 * MIB
@@ -26,7 +27,7 @@ async function write (file: FileHandle, at: number, text: string, times = 1): Pr
 }
 
 t.test('what a program holds is copied with its holes, and again only where it has changed', async (t) => {
-  const to = join(t.testdir({}), 'copy')
+  const to = join(testFolder(t, {}), 'copy')
   const { pid = 0 } = run(t, [...holding(BYTES), 'sh', '-c', 'exec sleep 600'])
   await eventually('it has become what it runs', async () => (await readFile(`/proc/${pid}/cmdline`, 'utf8')).startsWith('sleep'))
   const memory = await open(HELD_MEMORY.replace('self', String(pid)), 'r+')
@@ -52,7 +53,7 @@ t.test('what a program holds is copied with its holes, and again only where it h
 })
 
 t.test('content and holes of any length, in places that change, are copied as they are', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const [from, to] = [join(folder, 'from'), join(folder, 'to')]
   const patterns = [[1, 3, 700, 20, 256, 512, 5, 1], [300, 1, 1, 1000, 40, 90, 255, 257], [2, 600, 3, 3]]
   for (const [round, pages] of patterns.entries()) {
@@ -72,7 +73,7 @@ t.test('content and holes of any length, in places that change, are copied as th
 })
 
 t.test('a file is brought up to date from another', async (t) => {
-  const folder = t.testdir({ from: 'x'.repeat(10_000), to: 'y'.repeat(10_000), shorter: 'x' })
+  const folder = testFolder(t, { from: 'x'.repeat(10_000), to: 'y'.repeat(10_000), shorter: 'x' })
   await copyChanged(commands, { from: join(folder, 'from'), bytes: 10_000, to: join(folder, 'to') })
   t.equal(await readFile(join(folder, 'to'), 'utf8'), 'x'.repeat(10_000))
   await t.rejects(copyChanged(commands, { from: join(folder, 'from'), bytes: 10_001, to: join(folder, 'to') }), { message: /Invalid argument/ })
@@ -82,7 +83,7 @@ t.test('a file is brought up to date from another', async (t) => {
 })
 
 t.test('what a program has put in the place of its memory is not opened', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   await writeFile(join(folder, 'secret'), 'x'.repeat(4096))
   await commands.run('mkfifo', [join(folder, 'fifo')])
   for (const name of ['secret', 'fifo']) {

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { HELD_MEMORY } from '../../../../core/library/vmm/held-memory.ts'
 import { fillMemory, joinChanges, lending, writeChanges } from '../../../../core/library/vmm/private-memory.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const PAGE = 4096
 const BYTES = 600 * PAGE
@@ -46,7 +47,7 @@ const put = (page: number, text: string): string => `memory.seek(${page * PAGE})
 const SUM = 'hashlib.md5(memory[:]).hexdigest()'
 
 t.test('changes hold what differs, zeros as well, and make another mapping and a whole file the same', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const base = join(folder, 'base')
   await writeFile(base, Buffer.alloc(BYTES, 'base'), { mode: 0o444 })
   const one = await map(t, base)
@@ -76,7 +77,7 @@ t.test('changes hold what differs, zeros as well, and make another mapping and a
 })
 
 t.test('a mapping without changes gives a file of none', async (t) => {
-  const base = join(t.testdir({}), 'base')
+  const base = join(testFolder(t, {}), 'base')
   await writeFile(base, Buffer.alloc(BYTES, 'b'))
   const one = await map(t, base)
   await one.tell('sum(memory[:])')
@@ -86,7 +87,7 @@ t.test('a mapping without changes gives a file of none', async (t) => {
 })
 
 t.test('a file of changes that was cut or spoilt, or of memory of another size, and a process that maps nothing of the base, are refused', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const base = join(folder, 'base')
   await writeFile(base, Buffer.alloc(BYTES, 'b'))
   const one = await map(t, base)

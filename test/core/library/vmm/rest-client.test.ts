@@ -3,13 +3,14 @@ import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createRestClient, type RestClient } from '../../../../core/library/vmm/rest-client.ts'
 import { listenUnix } from '../../../../core/process/unix-socket.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const SOCKET = 'api'
 const HEAD = 'HTTP/1.1 200 OK\r\n'
 
 /** @param answer writes to the connection of a request that has come */
 async function clientOf (t: Test, answer: (socket: Socket) => void, timeoutMs: number): Promise<RestClient> {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket.on('error', () => {}))

@@ -18,6 +18,7 @@ import { readIdentity } from '../../../../core/process/identity.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { listenUnix } from '../../../../core/process/unix-socket.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
@@ -128,7 +129,7 @@ await t.test('a VMM that ends idle connections at once is asked no more than twi
 })
 
 await t.test('a VMM that is too slow for a heartbeat is paused and captured all the same, and a VM that was captured is not resumed for it', async (t) => {
-  const path = t.testdir({ memory: 'all of it' })
+  const path = testFolder(t, { memory: 'all of it' })
   const [state, memory] = [join(path, 'saved-state'), join(path, 'saved-memory')]
   let status: VmStatus = 'running'
   const { vm } = await makeVm(t, {

@@ -9,6 +9,7 @@ import type { ProcessIdentity } from '../../../../core/contracts/services.ts'
 import type { Vm } from '../../../../core/library/hypervisor.ts'
 import { readIdentity } from '../../../../core/process/identity.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 /** more than half a second, which was once taken for all that a VMM needs */
 const SLOW_MS = 1500
@@ -23,7 +24,7 @@ export interface SlowEnd {
 
 /** What its owner hears of it: that it is gone, and nothing before. */
 export async function endsWithoutCountingAsHung (t: Test, { driver, socket, protocol, attach }: SlowEnd): Promise<void> {
-  const directory = t.testdir({})
+  const directory = testFolder(t, {})
   const cwd = join(directory, driver)
   await mkdir(cwd)
   const child = spawn(process.execPath, [fileURLToPath(new URL('slow-to-end.js', import.meta.url)), socket, protocol, String(SLOW_MS)], { cwd, stdio: 'ignore' })

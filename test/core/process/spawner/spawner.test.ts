@@ -10,6 +10,7 @@ import { createHostCommands } from '../../../../core/process/run.ts'
 import { spawnerIdentity, SPAWNER_PROGRAM } from '../../../../core/process/spawner/spawner.ts'
 import { statFields } from '../../../../core/process/stat.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 const RUN = new URL('../../../../core/process/run.js', import.meta.url).href
@@ -58,7 +59,7 @@ t.test('the signal that a command died by has its name', async (t) => {
 })
 
 t.test('when the spawner is killed, its commands end and say so, and the next one is started by a new one', async (t) => {
-  const pidFile = join(t.testdir(), 'pid')
+  const pidFile = join(testFolder(t), 'pid')
   const running = commands.run('sh', ['-c', 'echo $$ > "$0"; exec sleep 1000', pidFile])
   const failed = t.rejects(running, { message: /berth-spawner, which starts the host's commands, has ended \(SIGKILL\)/ })
   const pid = await eventually('the command runs', async () => Number(await readFile(pidFile, 'utf8').catch(() => '')))
@@ -72,7 +73,7 @@ t.test('when the spawner is killed, its commands end and say so, and the next on
 })
 
 t.test('when the server is killed, the spawner ends, and all that its commands have started', async (t) => {
-  const file = join(t.testdir(), 'pids')
+  const file = join(testFolder(t), 'pids')
   const server = spawn(process.execPath, program(`await commands.run('sh', ['-c', 'sleep 1000 & echo $! $$ $PPID > "$0"; wait', ${JSON.stringify(file)}])`), { stdio: 'inherit' })
   const pids = await eventually('the command runs', async () => /^\d+ \d+ \d+\n/.exec(await readFile(file, 'utf8').catch(() => ''))?.[0].trim().split(' ').map(Number))
   const processes = pids.map(readIdentity)

@@ -7,12 +7,13 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { stepRuntime } from '../../../../plugins/builds/builder-vm/step-runtime.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
 /** A script that asks a runtime which knows one container. */
 async function place (t: Test, crun: string): Promise<(...args: readonly string[]) => Promise<string>> {
-  const folder = t.testdir({ bin: {} })
+  const folder = testFolder(t, { bin: {} })
   await writeFile(join(folder, 'bin/crun'), `#!/bin/sh\n${crun}\n`, { mode: 0o755 })
   const script = join(folder, 'runtime')
   await writeFile(script, stepRuntime(), { mode: 0o755 })

@@ -5,13 +5,14 @@ import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { stepRuntime } from '../../../../plugins/builds/builder-vm/step-runtime.ts'
 import { stepTrust } from '../../../../plugins/builds/builder-vm/step-trust.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const VARIABLES = { SSL_CERT_FILE: '/etc/ssl/certs/berth-ca-bundle.crt', PIP_CERT: '/etc/ssl/certs/berth-ca-bundle.crt', NODE_EXTRA_CA_CERTS: '/usr/local/share/ca-certificates/berth-egress.crt' }
 const commands = createHostCommands()
 
 /** Calls the script as buildah does; what the real runtime, here a program that prints, was called with, and what became of the container's description. */
 async function call (t: Test, argv: (bundle: string) => readonly string[], process: object): Promise<{ stdout: string, process: { args: string[], env: string[] } }> {
-  const folder = t.testdir({ bin: {}, bundle: {} })
+  const folder = testFolder(t, { bin: {}, bundle: {} })
   await writeFile(join(folder, 'bin/crun'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 })
   await writeFile(join(folder, 'bundle/config.json'), JSON.stringify({ ociVersion: '1.0.2', process, root: { env: 'not this' } }))
   const script = join(folder, 'runtime')

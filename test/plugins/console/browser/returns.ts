@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { skipWithout } from '../../../../setup/structure/deleted.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { runCommand } from '../../../helpers/exec.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { cannot, giveKey, goTo, idOf, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
@@ -24,7 +25,7 @@ async function work (t: Test): Promise<void> {
   await waitFor(operator.server, 'subject', 'Running')
   await logIn(operator)
   await t.test('of a terminal', async (t) => { await terminal(t, operator) })
-  const file = join(t.testdir({ large: '' }), 'large')
+  const file = join(testFolder(t, { large: '' }), 'large')
   await writeFile(file, FILE)
   await t.test('of an upload', async (t) => { await upload(t, operator, file) })
   await t.test('of a download', async (t) => { await download(t, operator) })

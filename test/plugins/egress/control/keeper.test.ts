@@ -7,6 +7,7 @@ import { listenUnix } from '../../../../core/process/unix-socket.ts'
 import { ControlClient } from '../../../../plugins/egress/control/client.ts'
 import { Keeper } from '../../../../plugins/egress/control/keeper.ts'
 import type { ProxyProcess } from '../../../../plugins/egress/process/proxy-process.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 interface Attempts { readonly proxy: ProxyProcess, reached (count: number): Promise<readonly number[]> }
 
@@ -42,7 +43,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 
 t.test('one that cannot start is tried again at once for the first times, then after longer and longer pauses', async (t) => {
   const { proxy, reached } = attempts(async () => { throw new Error('it does not start') })
-  const keeper = keeperOf(proxy, join(t.testdir(), 'control.sock'))
+  const keeper = keeperOf(proxy, join(testFolder(t), 'control.sock'))
   keeper.start()
   const pauses = await reached(9)
   await keeper.close()
@@ -68,7 +69,7 @@ async function shortLived (folder: string): Promise<Server> {
 }
 
 t.test('one that starts, and is ended each time soon after, is started again within a second for as long as that goes on', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const server = await shortLived(folder)
   t.teardown(() => server.close())
   const { proxy, reached } = attempts(async () => {})

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { packageRoot } from '../../../../core/package-root.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const run = promisify(execFile)
 const here = join(packageRoot, 'test/plugins/guest/init')
@@ -38,7 +39,7 @@ function relay (child: Tap, result: Outcome): void {
 type Tap = Pick<typeof t, 'ok' | 'match' | 'equal'>
 
 t.test('berth-init under the address and undefined-behaviour sanitizers', { timeout: 600_000 }, async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   await run('sh', [join(here, 'build-tests.sh'), folder])
   for (const program of programs) {
     await t.test(program, { timeout: 200_000 }, async (t) => {

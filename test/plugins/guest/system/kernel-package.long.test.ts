@@ -5,6 +5,7 @@ import t from 'tap'
 import type { HostCommands } from '../../../../core/contracts/services.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { downloadPackage, readPackageRecord, resolvePackage, unpackKernel } from '../../../../plugins/guest/system/kernel-package.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
@@ -35,12 +36,12 @@ t.test('a package that does not exist is said to, after a look at fresh lists', 
 })
 
 t.test('a file in the cache is used, also under a version with an epoch', async (t) => {
-  const cache = t.testdir({ 'linux-image-x_1%3a2-3_amd64.deb': 'x' })
+  const cache = testFolder(t, { 'linux-image-x_1%3a2-3_amd64.deb': 'x' })
   t.equal(await downloadPackage(commands, { name: 'linux-image-x', version: '1:2-3' }, cache), join(cache, 'linux-image-x_1%3a2-3_amd64.deb'))
 })
 
 t.test('a download that fails says what apt says and leaves nothing', async (t) => {
-  const cache = t.testdir()
+  const cache = testFolder(t)
   const old = join(cache, '.download-crashed')
   await mkdir(old)
   await writeFile(join(old, 'half.deb'), '')
@@ -50,6 +51,6 @@ t.test('a download that fails says what apt says and leaves nothing', async (t) 
 })
 
 t.test('a damaged package is not unpacked', async (t) => {
-  const folder = t.testdir({ 'x.deb': 'no archive' })
+  const folder = testFolder(t, { 'x.deb': 'no archive' })
   await t.rejects(unpackKernel(commands, [join(folder, 'x.deb')], join(folder, 'out')), { code: 'host_command_failed' })
 })

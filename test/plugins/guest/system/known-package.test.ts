@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { HostCommands } from '../../../../core/contracts/services.ts'
 import { knownPackage } from '../../../../plugins/guest/system/known-package.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 interface Scene { readonly lists: string, readonly cache: string, readonly asked: () => number, ask (name?: string): Promise<unknown> }
 
 function scene (t: Test, during: (folder: string) => Promise<void> = async () => {}): Scene {
-  const folder = t.testdir({ lists: { one: 'a' }, cache: {} })
+  const folder = testFolder(t, { lists: { one: 'a' }, cache: {} })
   let asked = 0
   const commands: HostCommands = {
     async run () {

@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, VOLUME_MODULES, VSOCK_MODULES, dependenciesOf, loadModules, openModules } from '../../../../plugins/guest/system/modules.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
@@ -34,7 +35,7 @@ const DEPENDS: Readonly<Record<string, string>> = {
 }
 
 async function moduleFolder (t: Test): Promise<string> {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   await mkdir(join(folder, 'kernel/a/b'), { recursive: true })
   await writeFile(join(folder, 'modules.builtin'), 'kernel/drivers/char/hw_random/rng-core.ko\nkernel/fs/overlayfs/overlay.ko\n')
   for (const name of [...EARLY_MODULES, ...LATE_MODULES, 'libcrc32c', 'scsi_mod', 'scsi_common', 'sd_mod', 'virtio_scsi', 'extra_helper', 'unused']) {
@@ -52,7 +53,7 @@ t.test('each module comes once and after those it needs; built-in ones are left 
 })
 
 t.test('of a kernel that has everything built in, and names nothing that erofs needs, no module is asked for', async (t) => {
-  const folder = t.testdir({ kernel: {}, 'modules.builtin': [...EARLY_MODULES, ...LATE_MODULES, ...VOLUME_MODULES, ...VSOCK_MODULES].map((name) => `kernel/${name.split(' ')[0] ?? ''}.ko\n`).join('') })
+  const folder = testFolder(t, { kernel: {}, 'modules.builtin': [...EARLY_MODULES, ...LATE_MODULES, ...VOLUME_MODULES, ...VSOCK_MODULES].map((name) => `kernel/${name.split(' ')[0] ?? ''}.ko\n`).join('') })
   t.same(await loadModules(commands, folder, folder), { early: [], late: [], volumes: [], vsock: [] })
   const modules = await openModules(commands, folder, folder)
   t.equal(modules.has('virtio-pci'), false, 'there is no file of it')

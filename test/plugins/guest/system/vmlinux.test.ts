@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { extractVmlinux } from '../../../../plugins/guest/system/vmlinux.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const commands = createHostCommands()
 
@@ -40,7 +41,7 @@ function size (length: number): Buffer {
 const withSize = (packed: Buffer, elf: Buffer) => Buffer.concat([packed, size(elf.length)])
 
 t.test('each compression that a kernel comes in', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const elf = kernel()
   const payloads: Readonly<Record<string, Buffer>> = {
     none: elf,
@@ -58,14 +59,14 @@ t.test('each compression that a kernel comes in', async (t) => {
 })
 
 t.test('a vmlinux is taken as it is', async (t) => {
-  const image = join(t.testdir(), 'vmlinux')
+  const image = join(testFolder(t), 'vmlinux')
   await writeFile(image, kernel())
   await extractVmlinux(commands, image, `${image}.copy`)
   t.ok((await readFile(`${image}.copy`)).equals(kernel()))
 })
 
 t.test('what is no kernel is refused with the reason', async (t) => {
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const old = bzImage(kernel())
   old.writeUInt16LE(0x0204, 0x206)
   const cases: ReadonlyArray<readonly [string, Buffer, RegExp]> = [

@@ -8,6 +8,7 @@ import { bootId, readIdentity } from '../../../../core/process/identity.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { pathsAt } from '../../../../plugins/instances/folder/paths.ts'
 import { footprintOf, parseRollup } from '../../../../plugins/instances/api/footprint.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 import { startApp } from '../app.ts'
 
 const KIB = 1024
@@ -20,7 +21,7 @@ await t.test('the figures of the kernel are taken as they are', async (t) => {
 })
 
 await t.test('a process that runs has memory, and files are counted by what they are', async (t) => {
-  const paths = pathsAt(t.testdir())
+  const paths = pathsAt(testFolder(t))
   for (const [path, kib] of [[paths.overlay, 64], [`${paths.volumes}/v.ext4`, 32], [paths.memory, 128], [`${paths.image.whole}/state`, 16], [paths.output, 8]] as const) {
     await mkdir(dirname(path), { recursive: true })
     await writeFile(path, Buffer.alloc(kib * KIB, 1))

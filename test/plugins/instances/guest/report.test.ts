@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { exitOf, exitWithoutReport } from '../../../../plugins/instances/guest/exit.ts'
 import { cleanLine, parseReport, readReport } from '../../../../plugins/instances/guest/report.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const good = 'version=1\nexit_code=3\nsignal=0\noom=0\nend\n'
 
@@ -46,7 +47,7 @@ t.test('an error text is one clean line', async (t) => {
 })
 
 t.test('a missing file, an empty one, a link and a flood give no report', async (t) => {
-  const folder = t.testdir({ empty: '', whole: good, flood: good.repeat(2000) })
+  const folder = testFolder(t, { empty: '', whole: good, flood: good.repeat(2000) })
   await symlink('/etc/passwd', join(folder, 'link'))
   for (const name of ['missing', 'empty', 'link']) t.same(await readReport(join(folder, name)), { report: undefined, writtenAt: undefined }, name)
   t.equal((await readReport(join(folder, 'flood'))).report, undefined)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { follow, type FollowOptions } from '../../../../plugins/instances/logs/follow.ts'
 import { Signal } from '../../../../core/jobs/signal.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 interface Reading { readonly text: () => string, readonly done: Promise<void>, stop (): void, abort (): void, until (wanted: string): Promise<void> }
 
@@ -46,7 +47,7 @@ const openFiles = async (folder: string): Promise<number> => {
 }
 
 async function log (t: Test, content: string): Promise<{ folder: string, path: string }> {
-  const folder = t.testdir({ log: content })
+  const folder = testFolder(t, { log: content })
   return { folder, path: join(folder, 'log') }
 }
 
@@ -59,7 +60,7 @@ t.test('without follow it ends with the file', async (t) => {
 })
 
 t.test('a log that is not there is empty; one that comes later is read', async (t) => {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   const none = read(join(folder, 'log'), { goesOn: () => false })
   await none.done
   t.equal(none.text(), '')
@@ -119,7 +120,7 @@ t.test('two rotations between two looks lose nothing', async (t) => {
 })
 
 t.test('the tail reaches back into the rotated file', async (t) => {
-  const folder = t.testdir({ 'log.1': '1\n2\n3\n', log: '4\n5\n' })
+  const folder = testFolder(t, { 'log.1': '1\n2\n3\n', log: '4\n5\n' })
   for (const [tail, expected] of [[1, '5\n'], [2, '4\n5\n'], [3, '3\n4\n5\n'], [100, '1\n2\n3\n4\n5\n']] as const) {
     const reading = read(join(folder, 'log'), { tail, goesOn: () => false })
     await reading.done
@@ -128,7 +129,7 @@ t.test('the tail reaches back into the rotated file', async (t) => {
 })
 
 t.test('a log that was renamed, and whose successor could not be made, is read and followed on into it', async (t) => {
-  const folder = t.testdir({ 'log.1': '1\n2\n' })
+  const folder = testFolder(t, { 'log.1': '1\n2\n' })
   const path = join(folder, 'log')
   const reading = read(path, { tail: 1 })
   await reading.until('2\n')
@@ -155,7 +156,7 @@ t.test('a file that is emptied in place begins anew', async (t) => {
 })
 
 t.test('a link in place of the log is not followed', async (t) => {
-  const folder = t.testdir({ secret: 'root:x\n' })
+  const folder = testFolder(t, { secret: 'root:x\n' })
   await symlink(join(folder, 'secret'), join(folder, 'log'))
   const reading = read(join(folder, 'log'), { goesOn: () => false })
   await reading.done

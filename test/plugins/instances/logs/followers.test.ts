@@ -6,6 +6,7 @@ import t from 'tap'
 import { follow } from '../../../../plugins/instances/logs/follow.ts'
 import { Signal } from '../../../../core/jobs/signal.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 interface Reading { readonly text: string, readonly done: Promise<void>, stop (): void }
 
@@ -35,7 +36,7 @@ async function openFiles (folder: string): Promise<number> {
 }
 
 t.test('fifty have one open file, and each has each line once', async (t) => {
-  const folder = t.testdir({ log: 'first\n' })
+  const folder = testFolder(t, { log: 'first\n' })
   const path = join(folder, 'log')
   const readings = Array.from({ length: 50 }, () => read(path, 1))
   await eventually('all have it', () => readings.every(({ text }) => text === 'first\n'))
@@ -53,7 +54,7 @@ t.test('fifty have one open file, and each has each line once', async (t) => {
 })
 
 t.test('while a line goes to a thousand, others have their turns', async (t) => {
-  const folder = t.testdir({ log: '' })
+  const folder = testFolder(t, { log: '' })
   const path = join(folder, 'log')
   const readings = Array.from({ length: 1000 }, () => read(path, 0))
   await eventually('1 open', async () => await openFiles(folder) === 1)
@@ -69,7 +70,7 @@ t.test('while a line goes to a thousand, others have their turns', async (t) => 
 })
 
 t.test('who comes while it is written and rotated misses nothing and gets nothing twice', async (t) => {
-  const folder = t.testdir({ log: '' })
+  const folder = testFolder(t, { log: '' })
   const path = join(folder, 'log')
   const readings: Reading[] = []
   let written = ''
@@ -92,7 +93,7 @@ t.test('who comes while it is written and rotated misses nothing and gets nothin
 })
 
 t.test('one who is slow keeps nobody waiting, holds little, and has all of it in the end, also what was rotated away', async (t) => {
-  const folder = t.testdir({ log: 'first\n' })
+  const folder = testFolder(t, { log: 'first\n' })
   const path = join(folder, 'log')
   let free = (): void => {}
   const freed = new Promise<void>((resolve) => { free = resolve })

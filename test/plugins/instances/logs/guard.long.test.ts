@@ -10,6 +10,7 @@ import { startLogGuard } from '../../../../plugins/instances/logs/guard.ts'
 import { packageRoot } from '../../../../core/package-root.ts'
 import { createProcessRegister } from '../../../../core/process/register.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const MAX_BYTES = 8 * 2 ** 20
 /** what a log may take without a server, and what a writer adds meanwhile on a host under load */
@@ -19,7 +20,7 @@ const MOST_REPORT_BYTES = 16 * 2 ** 20
 const WRITTEN_BYTES = 40 * 2 ** 20
 
 async function folderOf (t: Test, ...instances: string[]): Promise<string> {
-  const folder = t.testdir({})
+  const folder = testFolder(t, {})
   for (const name of instances) await makeInstance(folder, name)
   return folder
 }

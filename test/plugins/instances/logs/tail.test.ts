@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { tailStart } from '../../../../plugins/instances/logs/tail.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const long = 'z'.repeat(100_000)
 const table: readonly [content: string, wanted: number, rest: string, lines: number][] = [
@@ -22,7 +23,7 @@ const table: readonly [content: string, wanted: number, rest: string, lines: num
 ]
 
 t.test('the tail begins at the right byte', async (t) => {
-  const folder = t.testdir(Object.fromEntries(table.map(([content], index) => [String(index), content])))
+  const folder = testFolder(t, Object.fromEntries(table.map(([content], index) => [String(index), content])))
   for (const [index, [content, wanted, rest, lines]] of table.entries()) {
     const file = await open(join(folder, String(index)))
     const start = await tailStart(file, Buffer.byteLength(content), wanted)

@@ -12,6 +12,7 @@ import type { GuestEntry } from '../../../../plugins/guest/contract.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import { until } from '../crash.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { leaseWatcher } from './lease-watcher.ts'
 
@@ -53,14 +54,14 @@ async function session ({ app }: TestApp, messages: (string | Buffer)[], isLast:
 
 t.test('the SDK copies a file into the guest', async (t) => {
   const app = await running(t)
-  const folder = t.testdir({ 'a.txt': 'hello' })
+  const folder = testFolder(t, { 'a.txt': 'hello' })
   await cpToInstance(configOf(app), { instanceId: 'web', srcPath: join(folder, 'a.txt'), dstPath: '/x/a.txt', mode: 0o600 })
   t.match(app.host.vm.puts, [{ spec: { path: '/x/a.txt', type: 'file', mode: 0o600 }, bytes: Buffer.from('hello') }])
 })
 
 t.test('the SDK copies a large file and a folder into the guest', async (t) => {
   const app = await running(t)
-  const folder = t.testdir({ tree: { 'a.json': '{"type":"end"}', sub: { empty: '' } } })
+  const folder = testFolder(t, { tree: { 'a.json': '{"type":"end"}', sub: { empty: '' } } })
   const large = Buffer.alloc(5_000_000, 'abc')
   await writeFile(join(folder, 'large'), large)
   await cpToInstance(configOf(app), { instanceId: 'web', srcPath: join(folder, 'large'), dstPath: '/large' })
@@ -88,7 +89,7 @@ t.test('a request that is none is refused by its first fault, and however long i
 
 t.test('a guest that refuses is told to the SDK', async (t) => {
   const app = await running(t)
-  const folder = t.testdir({ a: 'x' })
+  const folder = testFolder(t, { a: 'x' })
   await t.rejects(cpToInstance(configOf(app), { instanceId: 'web', srcPath: join(folder, 'a'), dstPath: '/denied' }), { message: /permission denied/ })
   await t.rejects(cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/none', dstPath: join(folder, 'b') }), { message: /no such file/ })
 })
@@ -108,7 +109,7 @@ for (const [name, content] of Object.entries(tricky)) {
     const app = await running(t)
     for (const chunks of [1, 2, Math.max(1, content.length)]) {
       app.host.entries = [file('', content, chunks)]
-      const folder = t.testdir()
+      const folder = testFolder(t)
       const target = join(folder, 'f')
       await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/f', dstPath: folder })
       t.equal((await readFile(target)).toString(), content)
@@ -135,7 +136,7 @@ t.test('the SDK copies a folder of 1,000 files out of the guest', async (t) => {
     { path: 'pipe', exists: true, type: 'other', mode: 0o644 },
     { path: 'link', exists: true, type: 'symlink', mode: 0o777, linkTarget: 'f1' }
   ]
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const target = join(folder, 'dir')
   await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/srv/../dir/', dstPath: folder })
   // The SDK does not wait until the last of what it writes has been written.
@@ -149,7 +150,7 @@ t.test('the SDK copies a folder of 1,000 files out of the guest', async (t) => {
 t.test('an entry that cannot be read fails the copy', async (t) => {
   const app = await running(t)
   app.host.entries = [{ path: '', exists: true, type: 'dir', mode: 0o755 }, { path: 'x', exists: true, error: 'permission denied' }]
-  await t.rejects(cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/dir', dstPath: join(t.testdir(), 'o') }), { message: /at x: permission denied/ })
+  await t.rejects(cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/dir', dstPath: join(testFolder(t), 'o') }), { message: /at x: permission denied/ })
 })
 
 t.test('stat answers in one message', async (t) => {

@@ -9,6 +9,7 @@ import pino from 'pino'
 import t from 'tap'
 import { openGroups, type Groups } from '../../../../plugins/resources/cgroups/groups.ts'
 import { findPlace, kernelFiles, type NoPlace, type Place } from '../../../../plugins/resources/cgroups/place.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const MIB = 2 ** 20
 const settings = { mode: 'auto' as const, cpuPerVcpu: 0.5, cpuOverhead: 0.25, memoryOverheadBytes: 100 * MIB, pids: 64 }
@@ -19,7 +20,7 @@ async function open (place: Place | NoPlace, lines: string[] = []): Promise<Grou
 }
 
 t.test('limits of version 2 are what its files take', async (t) => {
-  const folder = t.testdir({ 'berth-host': { 'cgroup.subtree_control': '' } })
+  const folder = testFolder(t, { 'berth-host': { 'cgroup.subtree_control': '' } })
   const groups = await open({ version: 2, folders: { cpu: folder, memory: folder, pids: folder } })
   t.same(groups.state, { active: true, version: 2, controllers: ['cpu', 'memory', 'pids'] })
   t.equal(await readFile(join(folder, 'berth-host/cgroup.subtree_control'), 'utf8'), '+cpu +memory +pids')
@@ -30,7 +31,7 @@ t.test('limits of version 2 are what its files take', async (t) => {
 })
 
 t.test('a group that cannot be made is told in the log, and its VM has none', async (t) => {
-  const folder = t.testdir({ 'berth-host': { 'cgroup.subtree_control': '', vm: 'a file' } })
+  const folder = testFolder(t, { 'berth-host': { 'cgroup.subtree_control': '', vm: 'a file' } })
   const lines: string[] = []
   const groups = await open({ version: 2, folders: { cpu: folder } }, lines)
   await groups.make('vm', vm)

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { findPlace, kernelFiles, type KernelFiles } from '../../../../plugins/resources/cgroups/place.ts'
+import { testFolder } from '../../../helpers/folder.ts'
 
 const PID = 4242
 
@@ -19,7 +20,7 @@ interface Host extends KernelFiles {
 
 /** A host with version 2 alone, whose server is in `/berth.service`. @param isNamespace whether the top is that of a container with a namespace of its own, which looks like the root */
 async function unified (t: Test, { controllers = 'cpuset cpu io memory pids', procs = `${PID}\n`, own = '/berth.service', root = '/', missing = false, parentName = 'sh', isNamespace = false }: Unified = {}): Promise<Host> {
-  const mount = t.testdir()
+  const mount = testFolder(t)
   const folder = resolve(mount, `.${root === '/' ? own : own.slice(root.length)}`)
   await mkdir(folder, { recursive: true })
   for (const place of new Set([mount, folder])) {
@@ -133,7 +134,7 @@ t.test('without a group that it can see, the server says so', async (t) => {
 })
 
 t.test('version 1 needs a configured group, which is made for each controller', async (t) => {
-  const mount = t.testdir({ cpu: {}, memory: {}, 'the pids': {}, unified: { 'cgroup.controllers': '' } })
+  const mount = testFolder(t, { cpu: {}, memory: {}, 'the pids': {}, unified: { 'cgroup.controllers': '' } })
   const line = (folder: string, options: string): string => `31 30 0:27 / ${join(mount, folder).replaceAll(' ', '\\040')} rw - cgroup cgroup rw,${options}`
   const mountinfo = [line('cpu', 'cpu,cpuacct'), line('memory', 'memory'), line('the pids', 'pids'), `32 30 0:28 / ${join(mount, 'unified')} rw - cgroup2 cgroup2 rw`].join('\n')
   const host = { mountinfo, cgroup: '4:memory:/\n0::/\n', pid: PID, parentName: 'sh', parentOf: async () => undefined, move: async () => {} }

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../../../../helpers/eventually.ts'
+import { testFolder } from '../../../../helpers/folder.ts'
 import { BUILDER, pushBuilder } from '../../../../integration/builds/egress-images.ts'
 import { look } from '../look.ts'
 import { cannot, giveKey, goTo, logIn, PATIENCE, startOperator, type Operator } from '../operator.ts'
@@ -18,7 +19,7 @@ interface Build { readonly id: string, readonly status: string }
 
 async function work (t: Test): Promise<void> {
   const operator = await startOperator(t, { builds: { config: { builderImage: BUILDER, concurrency: 1, memory: '1GB', disk: '4GB', builderDisk: '4GB' } } })
-  const folder = t.testdir({ Dockerfile: `FROM console/shell\nCOPY . /built\nRUN echo "it says $(cat /built/${DEEP}words)"; sleep 5\n` })
+  const folder = testFolder(t, { Dockerfile: `FROM console/shell\nCOPY . /built\nRUN echo "it says $(cat /built/${DEEP}words)"; sleep 5\n` })
   await mkdir(join(folder, DEEP), { recursive: true })
   await writeFile(join(folder, DEEP, 'words'), 'hello from the folder')
   await pushBuilder(operator.server)
