@@ -18,7 +18,7 @@ import { compressAnswers } from './compress.ts'
 import { allowOrigins, isPreflightRoute } from './cors.ts'
 import { contentHash } from './entity-tag.ts'
 import { drainOnClose } from './drain.ts'
-import { healthCheck } from './health.ts'
+import { healthCheck, healthMetric } from './health.ts'
 import { handleError } from './error-handler.ts'
 import { rememberAnswers } from './idempotency.ts'
 import { checkVersions } from './if-match.ts'
@@ -100,6 +100,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
     await registerOpenapi(root, API_VERSION, options.tags ?? documentTags([]))
     const check = healthCheck(options.database)
+    healthMetric(options.metrics, check)
     root.get('/health', { config: { scope: null }, schema: { tags: ['server'], response: { 200: Health } } }, async () => {
       await check()
       return { status: 'ok' }

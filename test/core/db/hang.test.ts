@@ -33,8 +33,9 @@ t.test('while the database hangs /health and requests say 503 with Retry-After, 
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-hang-'))
   t.teardown(async () => { await rm(dataDir, { recursive: true, force: true }) })
   const url = await createMariadbDatabase()
-  const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } }, database: { url }, log: { level: 'fatal' } }, {
-    environment: {}, builtIns: pathToFileURL('/nonexistent/'), plugins: [asking]
+  const lines: Record<string, unknown>[] = []
+  const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } }, database: { url } }, {
+    environment: {}, logStream: { write: (line) => { lines.push(JSON.parse(line)) } }, builtIns: pathToFileURL('/nonexistent/'), plugins: [asking]
   })
   t.teardown(async () => { await app.stop() })
   await app.start()
@@ -42,17 +43,24 @@ t.test('while the database hangs /health and requests say 503 with Retry-After, 
     const response = await fetch(app.address() + path, { headers: { authorization: `Bearer ${KEY}` } })
     return { status: response.status, retryAfter: response.headers.get('retry-after'), body: await response.json() }
   }
+  const isUp = async (): Promise<string | undefined> => {
+    const port = lines.find(({ msg }) => msg === 'metrics served')?.['port']
+    return /^berth_database_up (.*)$/m.exec(await (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text())?.[1]
+  }
   t.match(await get('/health'), { status: 200, body: { status: 'ok' } })
+  t.equal(await isUp(), '1')
   t.match(await get('/asking'), { status: 200 })
   const resume = await hangMariadb()
   const away = { status: 503, retryAfter: '5', body: { code: 'database_unavailable', message: /the database does not answer/ } }
   t.match(await get('/health'), away)
+  t.equal(await isUp(), '0', 'and so does the metric')
   // More than the pool holds: those that get no connection are told as well.
   for (const answer of await Promise.all(Array.from({ length: 15 }, async () => await get('/asking')))) t.match(answer, away)
   t.match(await get('/health'), away, 'also with no connection left from before')
   resume()
   for (let attempt = 0; (await get('/health')).status !== 200; attempt++) if (attempt === 30) throw new Error('it does not come back')
   t.match(await get('/asking'), { status: 200 })
+  t.equal(await isUp(), '1')
 })
 
 t.test('a database that is gone is no fault of a query, and a wrong query no sign that it is gone', { skip }, async (t) => {
