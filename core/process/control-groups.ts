@@ -1,5 +1,7 @@
 // Where control groups are mounted, and which one a process is in: by what the kernel says.
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { hasCode } from '../errors/system-code.ts'
 import { mountsIn } from './mounts.ts'
 
 /** A mounted hierarchy. */
@@ -26,4 +28,27 @@ export function groupFolder ({ mount, root }: Hierarchy, cgroup: string): string
   if (path === undefined) return undefined
   if (root === '/' || root.startsWith('/..')) return path.startsWith('/..') ? undefined : resolve(mount, `.${path}`)
   return path === root || path.startsWith(`${root}/`) ? resolve(mount, `.${path.slice(root.length)}`) : undefined
+}
+
+/** The texts of those files of `/proc/self`. */
+export interface GroupFacts { readonly mountinfo: string, readonly cgroup: string }
+
+/** The folders of the process's own group of version 2, and of all above it, since what holds for a service or a slice is not repeated in the groups below. */
+export function groupsOf ({ mountinfo, cgroup }: GroupFacts): string[] {
+  const hierarchy = hierarchiesIn(mountinfo).find(({ version }) => version === 2)
+  const own = hierarchy === undefined ? undefined : groupFolder(hierarchy, cgroup)
+  if (hierarchy === undefined || own === undefined) return []
+  const folders = [own]
+  for (let folder = own; folder.length > hierarchy.mount.length; folder = dirname(folder)) folders.push(dirname(folder))
+  return folders
+}
+
+/** A file of a group; undefined where there is none: the root has no limits, nor has a hierarchy without the controller. At once: the kernel has these texts in memory. */
+export function textIn (path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
 }

@@ -1,17 +1,14 @@
 // The memory of the host, and how much of it could be used now: as the kernel counts it, and as far as it lets this process and those that it starts have it.
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { hasCode } from '../errors/system-code.ts'
+import { join } from 'node:path'
 import { readIfThere } from '../fs/read-if-there.ts'
-import { groupFolder, hierarchiesIn } from './control-groups.ts'
+import { groupsOf, textIn, type GroupFacts } from './control-groups.ts'
 
 export interface HostMemory { readonly totalBytes: number, readonly availableBytes: number }
 
 /** What the kernel says about memory; tests replace it. */
-export interface MemoryFacts {
+export interface MemoryFacts extends GroupFacts {
   readonly meminfo: string
-  readonly mountinfo: string
-  readonly cgroup: string
   /** the limit of the process's own group, of version 1 as well; 0, or more than the host has: there is none */
   readonly constrainedBytes: number
 }
@@ -41,25 +38,13 @@ function bytesIn (meminfo: string, name: string): number {
   return Number(kilobytes) * 1024
 }
 
-/** Limits of version 2: of the process's own group, and of all above it, since what holds for a service or a slice is not repeated in the groups below. */
-function boundsOf ({ mountinfo, cgroup }: Pick<MemoryFacts, 'mountinfo' | 'cgroup'>): Bound[] {
-  const hierarchy = hierarchiesIn(mountinfo).find(({ version }) => version === 2)
-  const own = hierarchy === undefined ? undefined : groupFolder(hierarchy, cgroup)
-  if (hierarchy === undefined || own === undefined) return []
-  const folders = [own]
-  for (let folder = own; folder.length > hierarchy.mount.length; folder = dirname(folder)) folders.push(dirname(folder))
-  return folders.flatMap((folder) => ['max', 'high'].map((name) => ({ folder, bytes: limitIn(join(folder, `memory.${name}`)) }))).filter(({ bytes }) => bytes !== Infinity)
+/** Limits of version 2. */
+function boundsOf (facts: GroupFacts): Bound[] {
+  return groupsOf(facts).flatMap((folder) => ['max', 'high'].map((name) => ({ folder, bytes: limitIn(textIn(join(folder, `memory.${name}`))) }))).filter(({ bytes }) => bytes !== Infinity)
 }
 
-function limitIn (path: string): number {
-  try {
-    const text = readFileSync(path, 'utf8').trim()
-    return text === 'max' ? Infinity : Number(text)
-  } catch (error) {
-    // The root has none, nor has a hierarchy without this controller.
-    if (hasCode(error, 'ENOENT')) return Infinity
-    throw error
-  }
+function limitIn (text = 'max'): number {
+  return text.trim() === 'max' ? Infinity : Number(text)
 }
 
 /** As the kernel reckons for the whole host: what it would drop is available. */

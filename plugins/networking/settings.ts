@@ -1,6 +1,6 @@
 // The config turned into the code's form: networks as numbers, rates in bytes per second, derived names.
-import { availableParallelism } from 'node:os'
 import { parseIPv4 } from '../../core/library/ipv4.ts'
+import { processorsOfHost } from '../../core/process/host-processors.ts'
 import { parseRate } from '../../core/units.ts'
 import type { NetworkLimits } from './contract.ts'
 import { addressAt, GATEWAY_POSITION, parseCidr, type Cidr } from './cidr.ts'
@@ -70,7 +70,7 @@ export function resolveSettings (config: NetworkingConfig, { dataDir, hostId }: 
     dnsQueriesPerSecond: config.dns.queriesPerSecond,
     proxy: inField('proxy.furtherPorts', () => proxyPorts(config.proxy)),
     capacity: rates(config.bandwidth),
-    hostCpus: availableParallelism(),
+    hostCpus: processorsOfHost(),
     connectionsPerGuest: config.connectionsPerGuest
   }
 }

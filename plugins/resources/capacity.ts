@@ -1,8 +1,8 @@
 // What the host has, as configured or as detected, and how much of it may be promised.
 import type { StatsFs } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { totalMemory } from '../../core/process/host-memory.ts'
+import { processorsOfHost } from '../../core/process/host-processors.ts'
 import type { Settings } from './settings.ts'
 import { uplinkRate } from './uplink.ts'
 
@@ -57,7 +57,7 @@ export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settin
   const download = link(network.downloadBps)
   const upload = link(network.uploadBps)
   return {
-    cpu: of(capacity.cpu, availableParallelism(), reserve.cpu, ratio.cpu),
+    cpu: of(capacity.cpu, processorsOfHost(), reserve.cpu, ratio.cpu),
     memory: of(capacity.memoryBytes, capacity.memoryBytes ?? totalMemory(), reserve.memoryBytes, ratio.memory),
     disk: of(capacity.diskBytes, disk.blocks * disk.bsize, reserve.diskBytes, ratio.disk),
     ...overcommit.disk ? { freeDiskBytes: freeBytes(disk, reserve.diskBytes) } : {},

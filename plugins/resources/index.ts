@@ -1,7 +1,7 @@
 // The plugin "resources": what a host has, who takes what of it, and limits that its kernel keeps.
-import { availableParallelism } from 'node:os'
 import { reportOf } from '../../core/plugins/config-report.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
+import { processorsOfHost } from '../../core/process/host-processors.ts'
 import { manifest } from './manifest.ts'
 import { resourceRoutes } from './routes.ts'
 import { Resources } from './service.ts'
@@ -20,7 +20,7 @@ export const plugin = definePlugin({
       log: log.child({ plugin: manifest.id }),
       gpus: async () => await gpus?.gpus() ?? null,
       network: network === undefined ? {} : { ...network.limitsOf({ vcpus: Infinity }), uplink: network.uplink },
-      cpuLimit: () => ((settings.capacity.cpu ?? availableParallelism()) - settings.reserve.cpu) * settings.ratio.cpu
+      cpuLimit: () => ((settings.capacity.cpu ?? processorsOfHost()) - settings.reserve.cpu) * settings.ratio.cpu
     })
     return {
       services: { resources },

@@ -1,10 +1,10 @@
 // How many VMs come up at once. Each takes a processor until its program runs: when more VMs come up than there are processors, each is later, and none is sooner.
 import { setMaxListeners } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Stopping } from '../../../core/http/errors.ts'
 import { Turns } from '../../../core/jobs/turns.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
+import { processorsOfHost } from '../../../core/process/host-processors.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 
 const FEWEST = 2
@@ -43,7 +43,7 @@ export async function inTurn<T> ({ starts }: { readonly starts: Starts }, caller
 
 /** @param atOnce absent: as many as there are processors */
 export function createStarts (atOnce: number | undefined, longestMs = LONGEST_MS): Starts {
-  const turns = new Turns(atOnce ?? Math.max(FEWEST, availableParallelism()))
+  const turns = new Turns(atOnce ?? Math.max(FEWEST, processorsOfHost()))
   const stopping = new AbortController()
   // There is one listener for each caller who waits, which removes its own: Node's warning of a leak at more than ten would be wrong.
   setMaxListeners(0, stopping.signal)

@@ -1,10 +1,11 @@
 // What a host has, as found and as configured.
 import { statfs } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import t from 'tap'
 import { Value } from 'typebox/value'
 import { withDefaults } from '../../../core/config/defaults.ts'
 import { totalMemory } from '../../../core/process/host-memory.ts'
+import { processorsOfHost } from '../../../core/process/host-processors.ts'
 import { limitsOf } from '../../../plugins/resources/capacity.ts'
 import { ResourcesConfig } from '../../../plugins/resources/config.ts'
 import { resolveSettings, type Settings } from '../../../plugins/resources/settings.ts'
@@ -17,7 +18,7 @@ function settingsOf (given: object): Settings {
 
 t.test('what is not configured is found', async (t) => {
   const { cpu, memory, disk, diskIo, freeDiskBytes } = await limitsOf(settingsOf({}), tmpdir(), {})
-  t.same(cpu, { capacity: availableParallelism(), limit: availableParallelism() * 4, ratio: 4, source: 'detected' })
+  t.same(cpu, { capacity: processorsOfHost(), limit: processorsOfHost() * 4, ratio: 4, source: 'detected' })
   t.equal(memory.capacity, totalMemory())
   t.match(memory, { limit: memory.capacity, ratio: 1, source: 'detected' })
   const { blocks, bsize, bavail } = await statfs(tmpdir())

@@ -1,7 +1,7 @@
 // How many VMs come up at once, by whom, and how long one may keep the others.
-import { availableParallelism } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
+import { processorsOfHost } from '../../../../core/process/host-processors.ts'
 import { createStarts, inTurn, type StartTurn } from '../../../../plugins/instances/operations/starts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
@@ -10,9 +10,9 @@ t.test('without a setting as many come up at once as there are processors, and t
   const begun: StartTurn[] = []
   for (let index = 0; index < 200; index++) void starts.turn(undefined).then((each) => { begun.push(each) })
   await turn()
-  t.equal(begun.length, Math.max(2, availableParallelism()))
+  t.equal(begun.length, Math.max(2, processorsOfHost()))
   for (const each of begun.splice(0)) each.end()
-  await eventually('the next ones begin', async () => await Promise.resolve(begun.length === Math.max(2, availableParallelism())))
+  await eventually('the next ones begin', async () => await Promise.resolve(begun.length === Math.max(2, processorsOfHost())))
 })
 
 t.test('keys take turns: who asks for one VM waits for none of the twenty of somebody else that have not begun', async (t) => {
