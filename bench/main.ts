@@ -1,7 +1,8 @@
 // `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output. Each folder beside this file that has a `main.ts` adds some.
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { placeOf, isEmulatedHost } from './accelerator.ts'
+import { isEmulatedHost } from '../test/emulated-host/slow.ts'
+import { placeOf } from './accelerator.ts'
 import { measuredOn } from './harness.ts'
 import { HYPERVISORS, parseArguments, type BenchmarkFile } from './options.ts'
 

@@ -5,7 +5,7 @@ import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { busyboxImage } from '../../test/helpers/images.ts'
-import { isEmulatedHost } from '../accelerator.ts'
+import { isEmulatedHost } from '../../test/emulated-host/slow.ts'
 
 /** the path of the program in the image */
 export const guestProgram = '/bin/bench-guest'
