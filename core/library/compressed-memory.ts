@@ -7,6 +7,8 @@ import { basename, dirname, resolve } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
+import type { DiskSpace } from '../fs/disk-space.ts'
+import { withSignals } from '../jobs/deadline.ts'
 import { unlessAborted } from '../jobs/unless-aborted.ts'
 import { HostCommandFailed } from '../process/errors.ts'
 import { removeTree, syncFile, syncFolder } from '../fs/durable.ts'
@@ -60,10 +62,23 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
     ], { ...signal === undefined ? {} : { signal } })
     // A sync cannot be stopped, and a caller that no longer needs its file does not have to wait for it.
     await unlessAborted(signal, syncWithName(to))
-    return (await lstat(to)).size
+    const { size } = await lstat(to)
+    signal?.throwIfAborted()
+    return size
   } catch (error) {
     await rm(to, { force: true })
     throw compressionError(error)
+  }
+}
+
+/** The same on the disk of the data folder, of which stays free what must. @throws DiskShort as well */
+export async function compressWithRoom ({ commands, disk }: { readonly commands: HostCommands, readonly disk: DiskSpace }, from: string, to: string, compression: Compression, signal: AbortSignal): Promise<number> {
+  const watch = disk.watch()
+  try {
+    await disk.check()
+    return await withSignals([signal, watch.signal], async (either) => await compressMemory(commands, from, to, compression, either))
+  } finally {
+    watch.stop()
   }
 }
 

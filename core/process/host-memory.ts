@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere } from '../fs/read-if-there.ts'
-import { groupsOf, textIn, type GroupFacts } from './control-groups.ts'
+import { groupFacts, groupsOf, textIn, type GroupFacts } from './control-groups.ts'
 
 export interface HostMemory { readonly totalBytes: number, readonly availableBytes: number }
 
@@ -16,10 +16,8 @@ export interface MemoryFacts extends GroupFacts {
 /** A group that the process is in or below, with its limit. */
 interface Bound { readonly folder: string, readonly bytes: number }
 
-/** At once, as each create asks: the kernel has these texts in memory, and a thread of the pool takes ten times as long. */
 function memoryFacts (): MemoryFacts {
-  const [meminfo = '', mountinfo = '', cgroup = ''] = ['/proc/meminfo', '/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFileSync(path, 'utf8'))
-  return { meminfo, mountinfo, cgroup, constrainedBytes: process.constrainedMemory() }
+  return { ...groupFacts(), meminfo: readFileSync('/proc/meminfo', 'utf8'), constrainedBytes: process.constrainedMemory() }
 }
 
 /** Read anew each time, since the memory of a host may change, and its limits. */

@@ -1,8 +1,7 @@
 // How many processors this process and those that it starts may use: those that it may run on, or fewer where control groups of version 2 leave it less time.
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { groupsOf, textIn, type GroupFacts } from './control-groups.ts'
+import { groupFacts, groupsOf, textIn, type GroupFacts } from './control-groups.ts'
 
 /** What the kernel says; tests replace it. */
 export interface ProcessorFacts extends GroupFacts {
@@ -10,8 +9,7 @@ export interface ProcessorFacts extends GroupFacts {
 }
 
 function processorFacts (): ProcessorFacts {
-  const [mountinfo = '', cgroup = ''] = ['/proc/self/mountinfo', '/proc/self/cgroup'].map((path) => readFileSync(path, 'utf8'))
-  return { mountinfo, cgroup, allowed: availableParallelism() }
+  return { ...groupFacts(), allowed: availableParallelism() }
 }
 
 /** A whole number from 1, rounded down: a part of a processor runs nothing beside the others. Read anew each time, since limits may change. */

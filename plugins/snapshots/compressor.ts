@@ -1,6 +1,6 @@
 // Compresses the memory of snapshots in the background, one at a time on the whole host, and replaces the raw memory by the result.
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
-import { CompressionFailed, compressMemory, type Compression } from '../../core/library/compressed-memory.ts'
+import { CompressionFailed, compressWithRoom, type Compression } from '../../core/library/compressed-memory.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
@@ -82,21 +82,16 @@ async function run (parts: CompressorParts, id: string, closing: AbortSignal): P
 }
 
 async function compress (parts: CompressorParts, id: string, signal: AbortSignal): Promise<void> {
-  const { repository, files, commands, disk } = parts
+  const { repository, files } = parts
   const record = await repository.find(id)
   // The snapshot was deleted before its turn came.
   if (record?.status !== 'ready' || record.compression === null) return
   const { compression } = record
-  const watch = disk.watch()
   try {
-    await disk.check()
     const making = await files.beginCompression(id, compression.algorithm)
-    const bytes = await compressMemory(commands, files.raw(id).memory.path, making, compression, AbortSignal.any([signal, watch.signal]))
-    signal.throwIfAborted()
-    watch.signal.throwIfAborted()
+    const bytes = await compressWithRoom(parts, files.raw(id).memory.path, making, compression, signal)
     await swap(parts, id, compression, bytes)
   } finally {
-    watch.stop()
     await files.dropCompression(id, compression.algorithm)
   }
 }

@@ -1,6 +1,6 @@
 // Compresses the image of an instance in standby, in the background. Killed at any step, the image is as it was before or as it is after.
 import { lstat, rm } from 'node:fs/promises'
-import { compressMemory, type Compression } from '../../../core/library/compressed-memory.ts'
+import { compressWithRoom, type Compression } from '../../../core/library/compressed-memory.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { isUntouched, readImage, type StoredImage } from '../memory-image/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -42,14 +42,8 @@ async function write (context: Context, instance: LiveInstance, wanted: Compress
   const target = compressedPath(paths, 'whole', wanted.algorithm)
   // A compression that was cut off just before it counted may have left its file.
   await rm(target, { force: true })
-  const watch = context.disk.watch()
-  try {
-    await context.disk.check()
-    context.log.debug({ instance: instance.id, step: 'compress' }, 'memory image')
-    await context.metrics.timed('compress', async () => { await compressMemory(context.commands, paths.memory, target, wanted, AbortSignal.any([signal, watch.signal])) })
-  } finally {
-    watch.stop()
-  }
+  context.log.debug({ instance: instance.id, step: 'compress' }, 'memory image')
+  await context.metrics.timed('compress', async () => { await compressWithRoom(context, paths.memory, target, wanted, signal) })
   context.log.debug({ instance: instance.id, step: 'compressed' }, 'memory image')
 }
 
