@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
+import { connectPauseMs } from '../../core/library/vmm/connect-pause.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
 import type { Vmm } from '../../core/library/vmm/start.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
@@ -11,7 +12,6 @@ import { openQmp, type QmpClient } from './client.ts'
 import { QmpClosed } from './errors.ts'
 import { folderOf } from './run-folder.ts'
 
-const CONNECT_PAUSE_MS = 2
 export interface StartOptions extends ArgsOptions {
   readonly binary: string
   /** time for QEMU to answer */
@@ -27,15 +27,15 @@ export interface ControlWait {
 
 /** The control connection of a VMM that has just been started. */
 export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running, signal }: ControlWait): Promise<QmpClient> {
-  const deadline = performance.now() + timeoutMs
+  const began = performance.now()
+  const deadline = began + timeoutMs
   for (;;) {
     signal?.throwIfAborted()
     await vmm.check()
     if (performance.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
     const qmp = await tryControl(spec, deadline, running)
     if (qmp !== undefined) return qmp
-    // Polled, since there is no event: the socket's name appears before anyone listens.
-    await sleep(CONNECT_PAUSE_MS)
+    await sleep(connectPauseMs(performance.now() - began))
   }
 }
 

@@ -4,7 +4,7 @@ import { createShell, waitFor, type CreateParams } from './machine.ts'
 import type { TestServer } from './server.ts'
 
 /** Shows nonce and counter in a tmpfs, which is memory too, and prints the counter with the uptime. Under emulation each process that it starts is dear. */
-const PROGRAM = 'read nonce < /proc/sys/kernel/random/uuid; n=0; while true; do n=$((n+1)); echo "$nonce $n" > /dev/shm/now; mv /dev/shm/now /dev/shm/state; read up idle < /proc/uptime; echo "$n $up"; sleep 0.3; done'
+const PROGRAM = 'read nonce < /proc/sys/kernel/random/uuid; n=0; sleep 1000000 | while true; do n=$((n+1)); echo "$nonce $n" > /dev/shm/now; mv /dev/shm/now /dev/shm/state; read up idle < /proc/uptime; echo "$n $up"; read -t 0.3 never; done'
 
 /** Creates a machine that counts, and waits for its first number. @param before commands of the shell that run first */
 export async function startCounter (server: TestServer, image: string, name: string, before = ':', params: Partial<CreateParams> = {}): Promise<string> {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess } from '../../process/end.ts'
 import { createUndo } from '../../undo.ts'
 import type { MemoryImage, VmHandle, VmSpec } from '../hypervisor.ts'
+import { connectPauseMs } from './connect-pause.ts'
 import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused, VmmUnreachable } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { checkNamespace, tapProblem } from './network.ts'
@@ -15,7 +16,6 @@ import type { RestVm } from './rest-vm.ts'
 import type { RunFolder } from './run-folder.ts'
 import { startVmm, type Vmm } from './start.ts'
 
-const CONNECT_PAUSE_MS = 2
 const END_TIMEOUT_MS = 3000
 
 export interface RestRequest { readonly method: RestMethod, readonly path: string, readonly body?: object }
@@ -86,7 +86,8 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
   }
 
   async function firstAnswer (vmm: Vmm, { ping, timeoutMs }: RestLaunch, signal: AbortSignal | undefined): Promise<unknown> {
-    const deadline = performance.now() + timeoutMs
+    const began = performance.now()
+    const deadline = began + timeoutMs
     for (;;) {
       signal?.throwIfAborted()
       await vmm.check()
@@ -96,8 +97,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
       } catch (error) {
         if (!mayListenLater(error)) throw error
       }
-      // Polled, since no event tells of it: the socket's name appears before anyone listens.
-      await sleep(CONNECT_PAUSE_MS)
+      await sleep(connectPauseMs(performance.now() - began))
     }
   }
 }

@@ -75,7 +75,8 @@ const PROGRAMS = {
   exit: 'exit "$1"',
   flags: 'echo to the console >/dev/ttyS0; grep -m1 ^flags /proc/cpuinfo',
   fill: 'dd if=/dev/zero of=/big bs=1M count=24 2>&1 && sync && echo filled',
-  tick: 'read -r nonce </proc/sys/kernel/random/uuid; i=0; while :; do i=$((i+1)); echo "$nonce $i"; sleep 0.02; done',
+  // It waits without a process for each wait: starting one is most of what an emulated processor would do then.
+  tick: 'read -r nonce </proc/sys/kernel/random/uuid; i=0; busybox sleep 1000000 | while :; do i=$((i+1)); echo "$nonce $i"; read -r -t 0.02 never; done',
   // Memory that holds something: a page of zeros costs nothing in an image.
   touch: 'busybox mount -t tmpfs -o size=100% tmpfs /tmp; i=0; while [ $i -lt "$1" ]; do cat /bin/busybox; i=$((i+2)); done >/tmp/big; echo touched; exec sleep 1000000',
   // The same, and says again and again what it holds.
