@@ -11,8 +11,9 @@ const INSTANCES = 1000
 const EVENTS = 10_000
 const LAST = 'after-all-of-them'
 const SINGLE_UPDATES = 20
-const PAINT_MS = 1000
-const UPDATE_MS = 50
+/** how many times as long as a plain table of as many rows */
+const PAINT = 2
+const UPDATE = 0.5
 const reason = cannot() || skipWithout('volumes')
 
 if (reason === false) await t.test('an operator looks at 1,000 instances', { timeout: 600_000 }, work)
@@ -30,12 +31,35 @@ async function work (t: Test): Promise<void> {
   await logIn(operator)
   await goTo(operator, 'keys')
   await page.locator('main table').first().waitFor(PATIENCE)
-  const painted = await firstPaint(page)
-  t.ok(painted < PAINT_MS, `the list was painted ${Math.round(painted)} ms after its answer`)
+  const [painted, plain] = [await firstPaint(page), await plainTable(page)]
+  t.ok(painted < PAINT * plain, `the list was painted ${Math.round(painted)} ms after its answer, and a plain one takes ${Math.round(plain)} ms`)
   t.match(await page.locator('h1').first().innerText(), /1000/)
   await t.test('each update is done in time', async (t) => { await updatesOne(t, operator) })
   await t.test('10,000 events later everything is right', async (t) => { await updatesMany(t, operator, before) })
   t.same(complaints, [])
+}
+
+/**
+ * What the page's own work is compared with, since all of it is late on a busy host: the ms in which the browser makes a plain table of as many rows, and lays it out. The longest of
+ * some, as what it is compared with is the longest of many.
+ */
+async function plainTable (page: Page): Promise<number> {
+  const times: number[] = []
+  for (let time = 0; time < 5; time++) {
+    times.push(await page.evaluate<number>(`new Promise((resolve) => requestAnimationFrame(() => {
+      const began = performance.now()
+      const table = document.createElement('table')
+      for (let row = 0; row < ${INSTANCES}; row++) {
+        const cells = table.insertRow()
+        for (let cell = 0; cell < 8; cell++) cells.insertCell().append(Object.assign(document.createElement('a'), { href: '#/' + row, textContent: 'stored-' + row }))
+      }
+      document.body.append(table)
+      table.getBoundingClientRect()
+      table.remove()
+      resolve(performance.now() - began)
+    }))`))
+  }
+  return Math.max(...times)
 }
 
 /** From the last byte of the list's answer to the frame that has its rows. */
@@ -68,8 +92,9 @@ async function updatesOne (t: Test, { server, page }: Operator): Promise<void> {
     await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))')
   }
   // A machine that does something else, too, makes single ones late.
-  const late = (await page.evaluate<number[]>('busy')).filter((ms) => ms > UPDATE_MS)
-  t.ok(late.length < SINGLE_UPDATES / 2, `most of ${SINGLE_UPDATES} updates took no more than ${UPDATE_MS} ms (not ${late.map(Math.round).join(', ') || 'one'})`)
+  const [busy, plain] = [await page.evaluate<number[]>('busy'), await plainTable(page)]
+  const late = busy.filter((ms) => ms > UPDATE * plain)
+  t.ok(late.length < SINGLE_UPDATES / 2, `most of ${SINGLE_UPDATES} updates took no longer than half a plain table of all, which takes ${Math.round(plain)} ms (not ${late.map(Math.round).join(', ') || 'one'})`)
 }
 
 /** All at once, as after a pause: the server's own journal has them, and the page begins where they do. Each makes the list read what changed. */
@@ -96,8 +121,8 @@ async function updatesMany (t: Test, { server, page }: Operator, before: string)
   // All were made at one time, so which of them come first is not known.
   await page.getByRole('link', { name: /^stored-\d+$/ }).first().waitFor(PATIENCE)
   t.equal(await page.locator('h1 .count').first().innerText(), String(INSTANCES))
-  const busy = await page.evaluate<number[]>('busy')
-  t.comment(`without a pause: ${busy.map(Math.round).join(', ')} ms`)
-  t.ok(busy.reduce((sum, ms) => sum + ms, 0) / EVENTS < UPDATE_MS, 'all of them together')
-  t.ok(Math.max(...busy) < PAINT_MS, 'and the page never stands for a second')
+  const [busy, plain] = [await page.evaluate<number[]>('busy'), await plainTable(page)]
+  t.comment(`without a pause: ${busy.map(Math.round).join(', ')} ms; a plain table: ${Math.round(plain)} ms`)
+  t.ok(busy.reduce((sum, ms) => sum + ms, 0) / EVENTS < UPDATE * plain, 'all of them together')
+  t.ok(Math.max(...busy) < PAINT * plain, 'and the page never stands for longer than it takes to paint all')
 }
