@@ -117,7 +117,7 @@ export class Store {
     await writeFileDurably(join(this.#runFolder, CONFIG), storeConfig({
       storeFolder: join(folder, 'store'), socket: SOCKET, secret: randomBytes(24).toString('hex')
     }), 0o600)
-    await this.#launch(AbortSignal.any([signal, this.#stopping.signal]))
+    await withSignals([signal, this.#stopping.signal], async (either) => { await this.#launch(either) })
     this.#supervision = supervise({
       name: 'the registry store',
       log,

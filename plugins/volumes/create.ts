@@ -6,6 +6,7 @@ import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { removeTree } from '../../core/fs/durable.ts'
+import { withSignals } from '../../core/jobs/deadline.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import { createUndo, type Undo } from '../../core/undo.ts'
 import type { ResourceClaim } from '../instances/room/contract.ts'
@@ -44,7 +45,7 @@ export async function createFromArchive (context: MakeContext, record: VolumeRec
     await mkdir(folder, { mode: 0o700 })
     const { sizeGb, inodes, owner, mode } = await unpack(archive, folder, limits, watch)
     // The folder itself stays closed to others; only in the file system the root has the mode that the archive names.
-    await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, AbortSignal.any([signal, watch.signal]))
+    await withSignals([signal, watch.signal], async (either) => { await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, either) })
     watch.stop()
     await setRootMode(context, record.id, mode)
     await removeTree(folder)

@@ -1,6 +1,7 @@
 // Manages nginx: starts it, adopts an earlier server's, replaces it when it has the wrong fingerprint, and restarts it when it ends.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
+import { withSignals } from '../../../core/jobs/deadline.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { endGently, endProcess } from '../../../core/process/end.ts'
 import { isAlive, signalProcess } from '../../../core/process/identity.ts'
@@ -62,7 +63,7 @@ export class Nginx {
   async start (signal: AbortSignal): Promise<void> {
     const { commands, log } = this.#options
     await checkTool('nginx', { commands, log, packages: manifest.hostPackages, signal })
-    await this.#ensure(AbortSignal.any([signal, this.#closing.signal]))
+    await withSignals([signal, this.#closing.signal], async (either) => { await this.#ensure(either) })
     this.#running = this.#keep()
   }
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withDeadline } from '../../../core/jobs/deadline.ts'
+import { within } from '../../../core/jobs/deadline.ts'
 import type { Listener, Target } from './target.ts'
 
 const CONNECT_MS = 10_000
@@ -88,14 +88,14 @@ async function reach (ip: string, target: Target, woken: boolean, signal: AbortS
 async function connected (host: string, target: Target, signal: AbortSignal): Promise<Socket> {
   const localAddress = target.localAddress()
   const socket = connect({ host, port: target.port, allowHalfOpen: true, ...KEEP_ALIVE, ...localAddress === undefined ? {} : { localAddress } })
-  const late = withDeadline(CONNECT_MS)
   try {
-    await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) })
+    await within(CONNECT_MS, [signal], async (limited) => { await once(socket, 'connect', { signal: limited }) })
     return socket
   } catch (error) {
     socket.on('error', () => {})
     socket.destroy()
-    throw late.aborted ? new Error(`the instance took no connection to port ${target.port} within ${CONNECT_MS / 1000} s`) : error
+    const isLate = error instanceof Error && error.name === 'AbortError' && !signal.aborted
+    throw isLate ? new Error(`the instance took no connection to port ${target.port} within ${CONNECT_MS / 1000} s`) : error
   }
 }
 
