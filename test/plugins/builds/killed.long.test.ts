@@ -92,11 +92,12 @@ t.test('a server that is killed while it takes a build leaves all of it, or noth
     const after = await startBuilds(t, { dataDir, runner: next })
     const builds: { id: string }[] = JSON.parse((await after.call('GET', '/builds')).text)
     counts.add(builds.length)
-    for (const { id } of builds.slice(1)) {
+    // The newest is told first.
+    const [interrupted, ...later] = builds.toReversed()
+    for (const { id } of later) {
       await after.become(id, 'ready')
       await access(join(dataDir, 'builds', id, 'log'))
     }
-    const [interrupted] = builds
     await after.become(interrupted?.id ?? '', 'failed')
     const expected = ['uploading', ...builds.map(({ id }) => id)].sort()
     await until(async () => (await after.files()).length === expected.length)
