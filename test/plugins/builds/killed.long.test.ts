@@ -36,7 +36,7 @@ async function build (server: Server, fields: Record<string, string>): Promise<s
   return String(id)
 }
 
-t.test('kill -9 of the server in each state of a build', { timeout: 300_000 }, async (t) => {
+t.test('kill -9 of the server in each state of a build', { timeout: 60_000 }, async (t) => {
   const dataDir = join(await temporaryFolder(t), 'data')
   const first = await start(t, dataDir)
   await call(first, 'POST', '/builders', Buffer.from('{"id":"b1"}'), 'application/json')
@@ -79,7 +79,7 @@ t.test('kill -9 of the server in each state of a build', { timeout: 300_000 }, a
   t.same(events, ['queued', 'building', 'this one is building', 'and a last word', 'failed'])
 })
 
-t.test('a server that is killed while it takes a build leaves all of it, or nothing', { timeout: 600_000 }, async (t) => {
+t.test('a server that is killed while it takes a build leaves all of it, or nothing', { timeout: 120_000 }, async (t) => {
   const runner = new ScriptedRunner()
   const before = await startBuilds(t, { runner, config: { concurrency: 1 } })
   await before.build()
