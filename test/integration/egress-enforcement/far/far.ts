@@ -12,6 +12,7 @@ export const WAN = 'wan'
 // Before anything else looks at a packet. `six` counts what IPv6 has that is not the two devices' own talk about neighbours and groups.
 const ACCOUNT = `table inet account {
   set packets { type ipv4_addr . inet_proto . inet_service; flags dynamic; }
+  set opens { type ipv4_addr . inet_service; flags dynamic; }
   set pings { type ipv4_addr; flags dynamic; }
   set sources { type ipv4_addr; flags dynamic; }
   counter six { }
@@ -23,6 +24,7 @@ const ACCOUNT = `table inet account {
     meta nfproto ipv6 accept
     update @sources { ip saddr }
     meta l4proto { tcp, udp } update @packets { ip daddr . meta l4proto . th dport }
+    tcp flags & (syn | ack) == syn update @opens { ip daddr . tcp dport }
     meta l4proto icmp update @pings { ip daddr }
   }
 }
@@ -34,6 +36,8 @@ export interface Far extends Place {
   streams (): Promise<string[]>
   /** what arrived since the last `forget`: `tcp 128.66.0.10:443`, `ping 128.66.0.66`, `from 128.66.0.1`, `ipv6` */
   arrived (): Promise<string[]>
+  /** where a TCP connection was begun since the last `forget`, as `128.66.0.10:443`: not the last packets of one of before, which the kernel sends and repeats by itself */
+  opened (): Promise<string[]>
   forget (): Promise<void>
 }
 
@@ -57,14 +61,16 @@ export async function openFar (t: Pick<Test, 'teardown'>): Promise<Far> {
   await connect(child.pid ?? 0)
   await run('nsenter', [...there, 'nft', '-f', '-'], { input: ACCOUNT })
   const place = await tell({ do: 'start' }) as Place
+  const account = async (): Promise<Listed> => JSON.parse((await run('nsenter', [...there, 'nft', '--json', 'list', 'table', 'inet', 'account'])).stdout) as Listed
   return {
     ...place,
     seen: async () => await tell({ do: 'seen' }) as Seen[],
     asked: async () => await tell({ do: 'asked' }) as string[],
     streams: async () => await tell({ do: 'streams' }) as string[],
-    arrived: async () => linesOf(JSON.parse((await run('nsenter', [...there, 'nft', '--json', 'list', 'table', 'inet', 'account'])).stdout) as Listed),
+    arrived: async () => linesOf(await account()),
+    opened: async () => (await account()).nftables.flatMap(({ set }) => set?.name === 'opens' ? set.elem ?? [] : []).map((element) => fieldsOf(element).join(':')).sort(),
     forget: async () => {
-      await run('nsenter', [...there, 'nft', '-f', '-'], { input: 'flush set inet account packets\nflush set inet account pings\nflush set inet account sources\nreset counter inet account six\n' })
+      await run('nsenter', [...there, 'nft', '-f', '-'], { input: 'flush set inet account packets\nflush set inet account opens\nflush set inet account pings\nflush set inet account sources\nreset counter inet account six\n' })
     }
   }
 }
