@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { connectPauseMs } from '../../core/library/vmm/connect-pause.ts'
+import { growingPauseMs } from '../../core/library/vmm/growing-pause.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
 import type { Vmm } from '../../core/library/vmm/start.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
@@ -35,7 +35,7 @@ export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running,
     if (performance.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
     const qmp = await tryControl(spec, deadline, running)
     if (qmp !== undefined) return qmp
-    await sleep(connectPauseMs(performance.now() - began))
+    await sleep(growingPauseMs(performance.now() - began))
   }
 }
 

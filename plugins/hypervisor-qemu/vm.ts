@@ -1,8 +1,6 @@
-// One running VM: keeps its state current, and carries out its owner's calls. It belongs to no server: any server may take it over by its handle.
-import { readFile } from 'node:fs/promises'
+// One running VM: carries out its owner's calls, and asks for its state. It belongs to no server: any server may take it over by its handle.
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Vm, VmBalloon, VmDisk, VmDiskChanges, VmHandle, VmImaging, VmState } from '../../core/library/hypervisor.ts'
 import type { HostCommands, ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive } from '../../core/process/identity.ts'
@@ -19,21 +17,13 @@ import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { VmGone } from '../../core/library/vmm/errors.ts'
 import { QmpClosed, QmpRefused } from './errors.ts'
 import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
-import { endPauseMs, sameState, stateOfSilence } from '../../core/library/vmm/silence.ts'
 import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
-import { createPause } from '../../core/library/vmm/wake-pause.ts'
+import { VmWatch, type Heartbeat } from '../../core/library/vmm/vm-watch.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { folderOf } from './run-folder.ts'
 import { STOPPED_BY_DISK, stateOfAnswer } from './status.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
-
-export interface Heartbeat {
-  /** pause between two status queries, `ms` */
-  readonly intervalMs: number
-  /** silence after which the VM counts as hung, `ms` */
-  readonly deadlineMs: number
-}
 
 export interface VmOptions {
   readonly heartbeat: Heartbeat
@@ -51,17 +41,8 @@ export class QemuVm implements Vm {
   readonly #identity: ProcessIdentity
   readonly #options: VmOptions
   readonly #folder: RunFolder
-  readonly #folderMark: string | undefined
-  readonly #listeners = new Set<(state: VmState) => void>()
-  readonly #pause = createPause()
-  readonly #known: Promise<void>
-  readonly #ended: Promise<void>
-  #resolveKnown: () => void = () => {}
-  #resolveEnded: () => void = () => {}
-  #state: VmState
+  readonly #watch: VmWatch
   #qmp: QmpClient | undefined
-  /** since when it has given no answer; undefined: it does. One that was just taken over, and cannot be reached, counts as silent at once. */
-  #silentSince: number | undefined = -Infinity
   /** when it was last told to go on after a disk could not be written */
   #retriedAt = -Infinity
   #agent: Socket | undefined
@@ -69,7 +50,6 @@ export class QemuVm implements Vm {
   readonly #diskChanges: DiskChanges
   /** of disks, by id */
   readonly #locks = createLocks()
-  #released = false
 
   /** @param qmp its control connection, when that is open already */
   constructor (handle: VmHandle, state: VmState, options: VmOptions, qmp?: QmpClient) {
@@ -77,7 +57,8 @@ export class QemuVm implements Vm {
     this.#identity = identityOf(handle, handle.driver)
     this.#options = options
     this.#folder = folderOf(handle.directory)
-    this.#folderMark = this.#folder.mark()
+    const { heartbeat, onError } = options
+    this.#watch = new VmWatch({ identity: this.#identity, folder: this.#folder, heartbeat, onError, look: () => this.#look(), close: () => { this.#qmp?.close() }, isSilentAtOnce: true }, state)
     this.#diskChanges = new DiskChanges(this.#folder.path, options.imageTimeoutMs)
     const facts = imageFactsOf(handle)
     if (facts !== undefined) {
@@ -86,31 +67,23 @@ export class QemuVm implements Vm {
     }
     const balloonBytes = balloonBytesOf(handle)
     if (balloonBytes !== undefined) this.balloon = createBalloon(balloonBytes, () => this.#control())
-    this.#state = state
-    this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
-    this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
     if (qmp !== undefined) this.#use(qmp)
-    if (state.status === 'gone') this.#resolveEnded()
-    else this.#watch().catch(options.onError)
+    this.#watch.start()
   }
 
-  get state (): VmState { return this.#state }
+  get state (): VmState { return this.#watch.state }
 
-  /** Resolves when QEMU has reported its state, or counts as silent. */
-  known (): Promise<void> { return this.#known }
+  known (): Promise<void> { return this.#watch.known() }
 
-  onState (listener: (state: VmState) => void): () => void {
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
-  }
+  onState (listener: (state: VmState) => void): () => void { return this.#watch.onState(listener) }
 
-  /** Checks at once instead of at the next heartbeat. */
-  notice (): void { this.#pause.end() }
+  /** Asks at once instead of at the next heartbeat. */
+  notice (): void { this.#watch.notice() }
 
   async connect (): Promise<Duplex> {
     const turn = ++this.#agentTurn
     this.#agent?.destroy()
-    if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
+    if (this.state.status === 'gone') throw VmGone(this.handle.directory)
     const socket = await connectUnix(this.#folder.path, AGENT_SOCKET)
     if (turn === this.#agentTurn) this.#agent = socket
     else socket.destroy()
@@ -119,10 +92,10 @@ export class QemuVm implements Vm {
 
   async kill (): Promise<void> {
     await endProcess(this.#identity)
-    this.#end()
+    this.#watch.end()
   }
 
-  wait (): Promise<void> { return this.#ended }
+  wait (): Promise<void> { return this.#watch.ended() }
 
   async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
     this.#control()
@@ -158,15 +131,12 @@ export class QemuVm implements Vm {
   }
 
   release (): void {
-    this.#released = true
-    this.#listeners.clear()
     this.#agent?.destroy()
-    this.#qmp?.close()
-    this.#pause.end()
+    this.#watch.release()
   }
 
   #control (): QmpClient {
-    if (this.#qmp === undefined) throw QmpClosed(this.#state.reason ?? 'the VM has ended')
+    if (this.#qmp === undefined) throw QmpClosed(this.state.reason ?? 'the VM has ended')
     return this.#qmp
   }
 
@@ -174,30 +144,17 @@ export class QemuVm implements Vm {
     await this.#query(this.#control(), timeoutMs)
   }
 
-  async #watch (): Promise<void> {
-    while (!this.#released && this.#state.status !== 'gone') {
-      const pauseMs = await this.#look().catch((error: unknown) => {
-        // As in `RestVm`: the VM must not go on unwatched.
-        this.#options.onError(error)
-        return this.#options.heartbeat.intervalMs
-      })
-      if (pauseMs > 0) await this.#pause.start(pauseMs)
-    }
-  }
-
-  /** Returns the pause until the next look. */
-  async #look (): Promise<number> {
+  /** Returns the pause until the next look; undefined: it gave no state that is known, which a guest that controls QEMU can bring about. */
+  async #look (): Promise<number | undefined> {
     const qmp = this.#qmp ?? await this.#reconnect()
-    // A guest may control QEMU. In no state that is known it is as good as silent, and whoever waits to know it waits no longer.
-    if (qmp === undefined || !await this.#ask(qmp)) return await this.#withoutAnswer()
-    this.#silentSince = undefined
+    if (qmp === undefined || !await this.#ask(qmp)) return undefined
     return this.#isRetrying() ? this.#retriedAt + this.#options.heartbeat.intervalMs - performance.now() : this.#options.heartbeat.intervalMs
   }
 
   /** Sends one query to QEMU, and waits for its answer as long as the connection lives. Returns whether that is a known state. */
   async #ask (qmp: QmpClient): Promise<boolean> {
     let isOpen = true
-    const late = setTimeout(() => { this.#setSilent(() => isOpen) }, this.#options.heartbeat.deadlineMs).unref()
+    const late = setTimeout(() => { this.#watch.setSilent(() => isOpen).catch(this.#options.onError) }, this.#options.heartbeat.deadlineMs).unref()
     try {
       const status = await this.#query(qmp)
       if (status === STOPPED_BY_DISK && !this.#isRetrying()) await this.#retry(qmp)
@@ -233,7 +190,7 @@ export class QemuVm implements Vm {
     if (state === undefined) return undefined
     // Its owner has paused it, and may let it go on at once.
     if (status !== STOPPED_BY_DISK) this.#retriedAt = -Infinity
-    this.#set(state)
+    this.#watch.set(state)
     return status
   }
 
@@ -249,77 +206,13 @@ export class QemuVm implements Vm {
     }
   }
 
-  async #withoutAnswer (): Promise<number> {
-    if (this.#released) return 0
-    if (!isAlive(this.#identity)) {
-      this.#end()
-      return 0
-    }
-    // An exiting QEMU closes its socket before its process ends.
-    this.#silentSince ??= performance.now()
-    const silentMs = performance.now() - this.#silentSince
-    if (silentMs < this.#options.heartbeat.deadlineMs) {
-      // Unlike the heartbeat's, this pause keeps the server alive: somebody may be waiting for the end that is about to come.
-      await sleep(endPauseMs(silentMs))
-      return 0
-    }
-    this.#setSilent()
-    return this.#options.heartbeat.intervalMs
-  }
-
   #use (qmp: QmpClient): QmpClient {
     this.#qmp = qmp
-    if (this.#silentSince === -Infinity) this.#silentSince = undefined
+    this.#watch.reached()
     // A VM that is told to go on, and is stopped by the next write, says both each time.
     qmp.onEvent((name) => { if ((name === 'STOP' || name === 'RESUME') && !this.#isRetrying()) this.notice() })
     qmp.closed.then(() => this.notice(), this.#options.onError)
-    if (this.#released) qmp.close()
+    if (this.#watch.isReleased) qmp.close()
     return qmp
-  }
-
-  /** @param isStill called once the process has been checked: an answer may have come meanwhile, above all when this server was late */
-  #setSilent (isStill = (): boolean => true): void {
-    const { pid } = this.#identity
-    readFile(`/proc/${pid}/stat`, 'utf8').then(
-      (stat) => {
-        const state = stateOfSilence(stat, this.#options.heartbeat.deadlineMs)
-        if (state !== undefined && isStill() && isAlive(this.#identity)) this.#set(state)
-      },
-      // it has ended meanwhile
-      () => this.notice()
-    ).catch(this.#options.onError)
-  }
-
-  #end (): void {
-    if (this.#state.status === 'gone') return
-    this.#qmp?.close()
-    // Not the agent's stream: the guest's last output may still be in it.
-    if (!this.#released) this.#removeFolder()
-    this.#set({ status: 'gone' })
-    this.#resolveEnded()
-    this.#listeners.clear()
-    this.#pause.end()
-  }
-
-  /** Its VM is gone, also when that fails: the next launch tries it again. */
-  #removeFolder (): void {
-    try {
-      if (this.#folder.mark() === this.#folderMark) this.#folder.remove()
-    } catch (error) {
-      this.#options.onError(error)
-    }
-  }
-
-  #set (state: VmState): void {
-    this.#resolveKnown()
-    if (this.#released || this.#state.status === 'gone' || sameState(this.#state, state)) return
-    this.#state = state
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(state)
-      } catch (error) {
-        this.#options.onError(error)
-      }
-    }
   }
 }

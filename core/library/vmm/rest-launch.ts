@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess } from '../../process/end.ts'
 import { createUndo } from '../../undo.ts'
 import type { MemoryImage, VmHandle, VmSpec } from '../hypervisor.ts'
-import { connectPauseMs } from './connect-pause.ts'
+import { growingPauseMs } from './growing-pause.ts'
 import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused, VmmUnreachable } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { checkNamespace, tapProblem } from './network.ts'
@@ -97,7 +97,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
       } catch (error) {
         if (!mayListenLater(error)) throw error
       }
-      await sleep(connectPauseMs(performance.now() - began))
+      await sleep(growingPauseMs(performance.now() - began))
     }
   }
 }

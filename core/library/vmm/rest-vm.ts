@@ -1,5 +1,4 @@
-// One running VM whose VMM has a REST API: keeps its state current, and executes its owner's calls. It belongs to no server: any server may take it over by its handle.
-import { readFile } from 'node:fs/promises'
+// One running VM whose VMM has a REST API: executes its owner's calls, and asks for its state. It belongs to no server: any server may take it over by its handle.
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,19 +11,13 @@ import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../hyp
 import { GuestUnreachable, VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
-import { endPauseMs, sameState, stateOfSilence } from './silence.ts'
-import { createPause } from './wake-pause.ts'
+import { VmWatch, type Heartbeat } from './vm-watch.ts'
 
 const CONNECT_ATTEMPT_MS = 1000
 const CONNECT_PAUSES_MS = { first: 5, most: 100 }
 
 export interface RestVmOptions {
-  readonly heartbeat: {
-    /** pause between two requests, `ms` */
-    readonly intervalMs: number
-    /** silence after which the VM counts as hung, `ms` */
-    readonly deadlineMs: number
-  }
+  readonly heartbeat: Heartbeat
   /** time for the guest to boot until its agent can be reached, `ms` */
   readonly guestTimeoutMs: number
   /** receives what a listener of the VM threw */
@@ -62,15 +55,7 @@ export class RestVm implements Vm {
   readonly balloon?: VmBalloon
   readonly #parts: RestVmParts
   readonly #options: RestVmOptions
-  readonly #folderMark: string | undefined
-  readonly #listeners = new Set<(state: VmState) => void>()
-  readonly #pause = createPause()
-  readonly #known: Promise<void>
-  readonly #ended: Promise<void>
-  #resolveKnown: () => void = () => {}
-  #resolveEnded: () => void = () => {}
-  #state: VmState
-  #lostAt = -Infinity
+  readonly #watch: VmWatch
   /** An idle connection to the VMM: it closes as soon as the VMM ends, and until then it keeps the server's process alive for callers that wait for that. */
   #line: Socket | undefined
   #heldAt = -Infinity
@@ -78,43 +63,36 @@ export class RestVm implements Vm {
   #agentTurn = 0
   readonly #attempts = new OneAtATime()
   readonly #changes = new OneAtATime()
-  #released = false
 
   constructor (parts: RestVmParts, state: VmState, options: RestVmOptions) {
     this.handle = parts.handle
     this.#parts = parts
     this.#options = options
-    this.#folderMark = parts.folder.mark()
-    this.#state = state
+    const { identity, folder } = parts
+    const { heartbeat, onError } = options
+    this.#watch = new VmWatch({ identity, folder, heartbeat, onError, look: () => this.#look(), close: () => { this.#line?.destroy() } }, state)
     if (parts.imaging !== undefined) this.imaging = parts.imaging(this)
     if (parts.replaceDisk !== undefined) this.replaceDisk = this.#whileAlive(parts.replaceDisk)
     if (parts.limitDisks !== undefined) this.limitDisks = this.#whileAlive(parts.limitDisks)
     if (parts.plugDisk !== undefined) this.plugDisk = this.#whileAlive(parts.plugDisk)
     if (parts.unplugDisk !== undefined) this.unplugDisk = this.#whileAlive(parts.unplugDisk)
     if (parts.balloon !== undefined) this.balloon = parts.balloon
-    this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
-    this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
-    if (state.status === 'gone') this.#resolveEnded()
-    else this.#watch().catch(options.onError)
+    this.#watch.start()
   }
 
-  get state (): VmState { return this.#state }
+  get state (): VmState { return this.#watch.state }
 
-  /** Resolves when the VMM has reported its state, or has been found silent. */
-  known (): Promise<void> { return this.#known }
+  known (): Promise<void> { return this.#watch.known() }
 
-  onState (listener: (state: VmState) => void): () => void {
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
-  }
+  onState (listener: (state: VmState) => void): () => void { return this.#watch.onState(listener) }
 
   /** Asks at once instead of at the next heartbeat. */
-  notice (): void { this.#pause.end() }
+  notice (): void { this.#watch.notice() }
 
   /** Takes the state that the VMM reports now. */
   async refresh (ask: RestVmParts['ask']): Promise<void> {
     const state = await ask()
-    if (state !== undefined) this.#set(state)
+    if (state !== undefined) this.#watch.set(state)
   }
 
   /** The guest may still be booting, or being restored, so this tries until it answers. */
@@ -143,20 +121,20 @@ export class RestVm implements Vm {
   #attempt (): Promise<Socket> {
     return this.#attempts.run(() => {
       // It would end the stream of whoever has the VM now.
-      if (this.#released) throw GuestUnreachable('the VM was released')
+      if (this.#watch.isReleased) throw GuestUnreachable('the VM was released')
       return this.#parts.reach(CONNECT_ATTEMPT_MS)
     })
   }
 
-  #isLast (turn: number): boolean { return turn === this.#agentTurn && !this.#released }
+  #isLast (turn: number): boolean { return turn === this.#agentTurn && !this.#watch.isReleased }
 
   async kill (): Promise<void> {
     await endProcess(this.#parts.identity)
-    if (this.#state.status !== 'gone') await outputEnded(this.#parts.folder)
-    this.#end()
+    if (this.state.status !== 'gone') await outputEnded(this.#parts.folder)
+    this.#watch.end()
   }
 
-  wait (): Promise<void> { return this.#ended }
+  wait (): Promise<void> { return this.#watch.ended() }
 
   async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
     this.#mustBeThere()
@@ -164,15 +142,12 @@ export class RestVm implements Vm {
   }
 
   release (): void {
-    this.#released = true
-    this.#listeners.clear()
     this.#agent?.destroy()
-    this.#line?.destroy()
-    this.#pause.end()
+    this.#watch.release()
   }
 
   #mustBeThere (): void {
-    if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
+    if (this.state.status === 'gone') throw VmGone(this.handle.directory)
   }
 
   /** Makes one change at a time, and none to a VM that has ended. */
@@ -183,40 +158,26 @@ export class RestVm implements Vm {
     })
   }
 
-  async #watch (): Promise<void> {
-    while (!this.#released && this.#state.status !== 'gone') {
-      const pauseMs = await this.#look().catch((error: unknown) => {
-        // Such as a server out of descriptors, which has some again later: the VM must not go on unwatched.
-        this.#options.onError(error)
-        return this.#options.heartbeat.intervalMs
-      })
-      if (pauseMs > 0) await this.#pause.start(pauseMs)
-    }
-  }
-
-  /** Sends one request to the VMM. Returns the pause until the next. */
-  async #look (): Promise<number> {
-    const { intervalMs } = this.#options.heartbeat
+  /** Sends one request to the VMM. Returns the pause until the next; undefined: it gave no state that is known. */
+  async #look (): Promise<number | undefined> {
     try {
       const state = await this.#parts.ask()
-      // In no state that is known it is as good as silent, and whoever waits to know it waits no longer.
-      if (state === undefined) return await this.#withoutAnswer()
-      this.#set(state)
+      if (state === undefined) return undefined
+      this.#watch.set(state)
       await this.#hold()
-      this.#lostAt = -Infinity
-      return intervalMs
+      return this.#options.heartbeat.intervalMs
     } catch (error) {
       if (VmmSilent.is(error)) {
-        if (this.#parts.isBusy?.() !== true) await this.#setSilent()
-        return isAlive(this.#parts.identity) ? 1 : this.#end()
+        if (this.#parts.isBusy?.() !== true || !isAlive(this.#parts.identity)) await this.#watch.setSilent()
+        return 1
       }
       if (!VmmUnreachable.is(error) && !VmmRefused.is(error)) throw error
-      return await this.#withoutAnswer()
+      return undefined
     }
   }
 
   async #hold (): Promise<void> {
-    if (this.#line?.destroyed === false || this.#released) return
+    if (this.#line?.destroyed === false || this.#watch.isReleased) return
     // Its end has the VMM asked at once: one that ends it again and again must not have itself asked without a pause.
     const now = performance.now()
     if (now - this.#heldAt < this.#options.heartbeat.intervalMs) return
@@ -225,64 +186,6 @@ export class RestVm implements Vm {
     this.#line = line
     line.resume()
     line.once('close', () => this.notice())
-    if (this.#released) line.destroy()
-  }
-
-  async #withoutAnswer (): Promise<number> {
-    if (this.#released) return 0
-    if (!isAlive(this.#parts.identity)) return this.#end()
-    if (this.#lostAt === -Infinity) this.#lostAt = performance.now()
-    // A VMM that ends closes its socket before its process ends.
-    const silentMs = performance.now() - this.#lostAt
-    if (silentMs < this.#options.heartbeat.deadlineMs) {
-      // Unlike the heartbeat's, this pause keeps the process alive: a caller may wait for the end that is about to come.
-      await sleep(endPauseMs(silentMs))
-      return 0
-    }
-    await this.#setSilent()
-    return this.#options.heartbeat.intervalMs
-  }
-
-  async #setSilent (): Promise<void> {
-    const { pid } = this.#parts.identity
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-    if (stat === undefined || !isAlive(this.#parts.identity)) return
-    const state = stateOfSilence(stat, this.#options.heartbeat.deadlineMs)
-    if (state !== undefined) this.#set(state)
-  }
-
-  #end (): 0 {
-    if (this.#state.status === 'gone') return 0
-    // The agent's stream stays open: the guest's last message may still be in it.
-    if (!this.#released) this.#removeFolder()
-    this.#line?.destroy()
-    this.#set({ status: 'gone' })
-    this.#resolveEnded()
-    this.#listeners.clear()
-    this.#pause.end()
-    return 0
-  }
-
-  /** The VMM's user may have left something there that cannot be removed: its VM is gone all the same. */
-  #removeFolder (): void {
-    const { folder } = this.#parts
-    try {
-      if (folder.mark() === this.#folderMark) folder.remove()
-    } catch (error) {
-      this.#options.onError(error)
-    }
-  }
-
-  #set (state: VmState): void {
-    this.#resolveKnown()
-    if (this.#released || this.#state.status === 'gone' || sameState(this.#state, state)) return
-    this.#state = state
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(state)
-      } catch (error) {
-        this.#options.onError(error)
-      }
-    }
+    if (this.#watch.isReleased) line.destroy()
   }
 }

@@ -17,13 +17,6 @@ export function stateOfSilence (stat: string, silentMs: number): VmState | undef
   return { status: 'hung', reason: `the VMM has not answered for ${silentMs} ms` }
 }
 
-const LEAST_PAUSE_MS = 3
-
-/** Pause until the next look whether a process has ended whose socket is closed: no event tells of it. Who waits for it waits a twentieth longer at most. */
-export function endPauseMs (silentMs: number): number {
-  return Math.max(LEAST_PAUSE_MS, silentMs / 20)
-}
-
 export function sameState (a: VmState, b: VmState): boolean {
   return a.status === b.status && a.reason === b.reason
 }
