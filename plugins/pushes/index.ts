@@ -11,7 +11,7 @@ import { createFolders } from './folders.ts'
 import { manifest, type PushesConfig, type Deps } from './manifest.ts'
 import { createPushesMetrics } from './metrics.ts'
 import { PushRepository } from './repository.ts'
-import { pushRoutes, READ_IMAGES } from './routes.ts'
+import { pushRoutes } from './routes.ts'
 import { createRunner, type Runner } from './runner.ts'
 import { Pushes } from './service.ts'
 
@@ -43,8 +43,7 @@ export const plugin = definePlugin({
       routes: pushRoutes({
         pushes,
         shares,
-        mayWrite: ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository),
-        mayReadImages: ({ principal }) => principal !== null && apiKeys.allows(principal, READ_IMAGES)
+        apiKeys
       }),
       stop: async () => { await pushes.close() }
     }

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { durableIdOf } from '../../core/auth/durable-id.ts'
+import type { ApiKeys } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { Forbidden, RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
@@ -9,31 +10,30 @@ import type { Shares } from '../../core/jobs/shares.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
 import { ImageNotReady, InvalidTarget, TooManyPushes } from './errors.ts'
 import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
-import type { Pushes } from './service.ts'
+import type { Pushes, Rights } from './service.ts'
 import { pushView } from './view.ts'
 
 const READ = { scope: 'push:read' }
-export const READ_IMAGES = 'image:read'
+const READ_IMAGES = 'image:read'
 const TAGS = ['pushes']
 const RETRY_AFTER_SECONDS = 1
 
 export interface PushRouteOptions {
   readonly pushes: Pushes
   readonly shares: Shares
-  /** whether the key of a request may write to a repository */
-  readonly mayWrite: (request: FastifyRequest, repository: string) => boolean
-  /** whether the key of a request has `image:read`: the server reads the image with its own rights, and hands it to whoever reads at the target */
-  readonly mayReadImages: (request: FastifyRequest) => boolean
+  readonly apiKeys: Pick<ApiKeys, 'allows' | 'mayWrite'>
 }
 
-export function pushRoutes ({ pushes, shares, mayWrite, mayReadImages }: PushRouteOptions): FastifyPluginAsyncTypebox {
+export function pushRoutes ({ pushes, shares, apiKeys }: PushRouteOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/pushes', {
       config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound, TooManyPushes], passesErrors: true },
       schema: { tags: TAGS, description: 'Needs the scope image:read as well', body: PushCreate, response: { 202: PushView } }
     }, async (request, reply) => {
-      if (!mayReadImages(request)) throw Forbidden(READ_IMAGES)
-      const push = await shares.begin(request.principal, async () => await pushes.create(request.body, keyIdOf(request), (repository) => mayWrite(request, repository)), ({ id }) => id)
+      const rights = rightsOf(request, apiKeys)
+      // The server reads the image with its own rights, and hands it to whoever reads at the target.
+      if (!rights.allows(READ_IMAGES)) throw Forbidden(READ_IMAGES)
+      const push = await shares.begin(request.principal, async () => await pushes.create(request.body, rights), ({ id }) => id)
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
     })
 
@@ -49,6 +49,10 @@ export function pushRoutes ({ pushes, shares, mayWrite, mayReadImages }: PushRou
   }
 }
 
-function keyIdOf ({ principal }: FastifyRequest): string | null {
-  return principal === null ? null : durableIdOf(principal)
+function rightsOf ({ principal }: FastifyRequest, apiKeys: PushRouteOptions['apiKeys']): Rights {
+  return {
+    keyId: principal === null ? null : durableIdOf(principal),
+    mayWrite: (repository) => principal !== null && apiKeys.mayWrite(principal, repository),
+    allows: (scope) => principal !== null && apiKeys.allows(principal, scope)
+  }
 }

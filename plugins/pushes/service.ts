@@ -1,12 +1,13 @@
 // The functions of the routes: one per request.
 import { createId } from '@paralleldrive/cuid2'
 import { createLine } from '../../core/db/line.ts'
-import { RepositoryForbidden } from '../../core/http/errors.ts'
+import { Forbidden, RepositoryForbidden } from '../../core/http/errors.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { nowOrLater } from '../../core/jobs/now-or-later.ts'
 import { untilDone } from '../../core/jobs/until-done.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
+import { isSharedCache, SHARED_CACHES_SCOPE } from '../../core/library/oci/shared-caches.ts'
 import type { ImageSources } from '../images/contract.ts'
 import { ImageNotReady } from './errors.ts'
 import type { Folders } from './folders.ts'
@@ -25,6 +26,14 @@ export interface PushesParts {
   readonly sources: ImageSources
   /** whether a host is that of the built-in registry */
   readonly isOwn: (host: string) => boolean
+}
+
+/** What the key that asks may do. */
+export interface Rights {
+  /** its durable id */
+  readonly keyId: string | null
+  readonly mayWrite: (repository: string) => boolean
+  readonly allows: (scope: string) => boolean
 }
 
 /** A push with its position in the queue. */
@@ -53,12 +62,13 @@ export class Pushes {
     await this.#parts.runner.close()
   }
 
-  /** @param keyId the key that asks, by its durable id @param mayWrite whether it may write to a repository. @throws RepositoryForbidden, … */
-  async create (body: PushCreate, keyId: string | null, mayWrite: (repository: string) => boolean): Promise<ShownPush> {
+  /** @throws Forbidden, RepositoryForbidden, … */
+  async create (body: PushCreate, { keyId, mayWrite, allows }: Rights): Promise<ShownPush> {
     const { repository, runner, sources, isOwn } = this.#parts
     const target = parseTarget(body.target, isOwn)
     if (!mayWrite(target.repository)) throw RepositoryForbidden(target.repository)
-    // The built-in registry admits its own server.
+    // The built-in registry admits its own server, whoever asks that.
+    if (target.isOwn && isSharedCache(target.path) && !allows(SHARED_CACHES_SCOPE)) throw Forbidden(SHARED_CACHES_SCOPE)
     const given = credentialsOf(body.credentials)
     const credentials = target.isOwn ? undefined : given
     const { name, digest, status, origins } = await sources.locate(body.image)

@@ -9,6 +9,8 @@ export interface Target {
   readonly destination: string
   /** `host/path` of `destination` */
   readonly repository: string
+  /** without the host */
+  readonly path: string
   readonly isOwn: boolean
 }
 
@@ -26,6 +28,7 @@ export function parseTarget (written: string, isOwn: (host: string) => boolean):
     name: reference.name,
     destination: own ? localReference(reference.path, reference).name : reference.name,
     repository: `${own ? LOCAL_DOMAIN : reference.domain}/${reference.path}`,
+    path: reference.path,
     isOwn: own
   }
 }

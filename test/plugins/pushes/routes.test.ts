@@ -71,6 +71,17 @@ t.test('scopes are needed', async (t) => {
   t.equal((await app.request('GET', '/pushes', undefined, 'wrong')).status, 401)
 })
 
+t.test('the shared caches of builds, which everybody\'s builds take layers from, take no push of a key without build:admin', async (t) => {
+  const app = await startPushesApp(t)
+  const key = (...scopes: string[]): string => app.deps.apiKeys.issueEphemeral('test', ['push:write', 'image:read', ...scopes], 60_000).key
+  for (const place of ['localhost/cache/global/node', `${app.host}/cache/global/node:latest`, `${app.host}/cache/global`]) {
+    const body = { image: 'none', target: place }
+    t.match(await app.request('POST', '/pushes', body, key()), { status: 403, body: { message: 'missing required scope: build:admin' } }, place)
+    t.equal((await app.request('POST', '/pushes', body, key('build:admin'))).status, 404, `${place}, with it`)
+  }
+  for (const place of [`${app.host}/cache/globals`, 'registry.example.com/cache/global/node']) t.equal((await app.request('POST', '/pushes', { image: 'none', target: place }, key())).status, 404, place)
+})
+
 t.test('a push whose key has ended does not begin, also after a restart', async (t) => {
   const app = await startPushesApp(t, {}, { concurrency: 1, pushTimeout: '2s' })
   await upload(app, await textLayout(t, 'x'), 'app:1')
