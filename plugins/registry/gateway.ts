@@ -30,6 +30,9 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-aut
 // The store must not see keys, and must not build URLs from a client's claims about proxies in front.
 const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
 
+/** of one event of an answer */
+const MOST_LISTENERS = 20
+
 export function createGateway ({ store, log }: GatewayOptions): Gateway {
   const connections = createConnections()
   // Not closed with the others: what the store has begun must be known. They end with their answers, or with the store.
@@ -128,6 +131,8 @@ function send (answer: IncomingMessage, response: ServerResponse): void {
   // One by one: headers that are passed to writeHead could not be read by code that inspects the answer.
   for (const [name, value] of Object.entries(answer.headers)) if (value !== undefined && !HOP_BY_HOP.includes(name)) response.setHeader(name, value)
   response.writeHead(answer.statusCode ?? 502)
+  // pipeline adds seven listeners of `close` to those of the gateway, the uploads and the key. Node warns of more than ten, as of a leak.
+  response.setMaxListeners(MOST_LISTENERS)
   // pipeline ends the client's side when the store dies within an answer, which pipe() would not
   pipeline(answer, response, () => undefined)
 }

@@ -209,6 +209,18 @@ t.test('skopeo is told that a key may not push', async (t) => {
   t.equal((await app.settled('a:1')).status, 'ready')
 })
 
+t.test('a push makes the server warn of no leak', async (t) => {
+  const leaks: string[] = []
+  const onWarning = ({ name, message }: Error): void => { if (name === 'MaxListenersExceededWarning' && message.includes('ServerResponse')) leaks.push(message) }
+  process.on('warning', onWarning)
+  t.teardown(() => { process.off('warning', onWarning) })
+  const app = await startImagesApp(t)
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  await pushLayout(layout, `${app.host}/a:1`, { username: 'x', password: KEY })
+  t.equal((await app.settled('a:1')).status, 'ready')
+  t.same(leaks, [])
+})
+
 t.test('a client that leaves in the middle of an upload leaves the store unharmed', async (t) => {
   const app = await startImagesApp(t)
   const headers = { authorization: `Bearer ${KEY}` }
