@@ -1,6 +1,6 @@
 // What the egress plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
-import { Size } from '../../core/config/schema.ts'
+import { Duration, Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { HTTP_PORT, HTTPS_PORT, MOST_FURTHER_PORTS } from '../../proxy/contract/ports.ts'
 import { EgressUnavailable } from './errors.ts'
@@ -25,7 +25,8 @@ export const EgressConfig = Type.Object({
       rule: 'must be the name or the number of a user other than root',
       description: 'User that a managed proxy runs as; without it berth-egress where there is such a user, else a number of its own between 1899000000 and 1899999999'
     })),
-    workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'Processes of a managed proxy that VMs are divided between; without it as many as processors, two at least' }))
+    workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'Processes of a managed proxy that VMs are divided between; without it as many as processors, two at least' })),
+    startTimeout: Duration('30s', `Time for a proxy to answer once it is started; one that takes longer is ended, and started again${MANAGED}`)
   }, closed),
   ports: Type.Object({
     http: MediatedPorts(HTTP_PORT, 'TCP ports where guests speak HTTP through the proxy; 80 is one of them'),

@@ -13,6 +13,7 @@ export const PROXY_FILE = 'egress.yaml'
 const OF_MANAGED = [
   [['proxy', 'user'], 'User= of berth-egress.service'],
   [['proxy', 'workers'], `workers of /etc/berth/${PROXY_FILE}`],
+  [['proxy', 'startTimeout'], 'TimeoutStartSec= of berth-egress.service'],
   [['roots'], `roots of /etc/berth/${PROXY_FILE}`],
   [['allowPrivate'], `allowPrivate of /etc/berth/${PROXY_FILE}`],
   [['limits', 'connections'], `limits.connections of /etc/berth/${PROXY_FILE}`],

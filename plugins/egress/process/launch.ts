@@ -11,7 +11,6 @@ import { closedFolder, nodeGivesUpRoot } from './give-up-root.ts'
 import type { EgressPaths } from './paths.ts'
 import { PROGRAM, type Plan } from './plan.ts'
 
-const START_MS = 30_000
 const MOST_LOG_BYTES = 8 * 2 ** 20
 /** Its capabilities until it is loaded: to read Node and the program wherever they are, and to become its user. */
 const NEEDED = ['setuid', 'setgid', 'dac_read_search'] as const
@@ -19,10 +18,12 @@ const NEEDED = ['setuid', 'setgid', 'dac_read_search'] as const
 export interface LaunchOptions {
   readonly paths: EgressPaths
   readonly client: ControlClient
+  /** time for the proxy to answer, `ms` */
+  readonly startMs: number
 }
 
 /** Resolves once the proxy answers. @throws EgressUnavailable with its last log lines when it does not */
-export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions, signal: AbortSignal): Promise<ProcessIdentity> {
+export async function launchProxy (plan: Plan, { paths, client, startMs }: LaunchOptions, signal: AbortSignal): Promise<ProcessIdentity> {
   const byItself = nodeGivesUpRoot()
   const closed = byItself ? undefined : await closedFolder([PROGRAM, process.execPath])
   if (closed !== undefined) throw EgressUnavailable(`Node.js ${process.version} of this system lets no program give up root, so the proxy's user must pass through ${closed} (chmod o+x), or take another Node.js`)
@@ -31,9 +32,9 @@ export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions,
   const failed = async (how: string): Promise<Error> => EgressUnavailable(`it ${how}: ${await lastWords()}`)
   if (identity === undefined) throw await failed(`did not start (${await ended})`)
   try {
-    const outcome = await untilProxyAnswers(client, signal, () => end() === undefined)
+    const outcome = await untilProxyAnswers({ client, startMs }, signal, () => end() === undefined)
     if (outcome === 'gone') throw await failed(`ended at its start (${end()})`)
-    if (outcome === 'silent') throw await failed(`did not answer within ${START_MS} ms`)
+    if (outcome === 'silent') throw await failed(`did not answer within ${startMs} ms (plugins.egress.config.proxy.startTimeout)`)
     return identity
   } catch (error) {
     await endProcess(identity)
@@ -42,8 +43,8 @@ export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions,
 }
 
 /** How the wait for the proxy to take connections ended. */
-export async function untilProxyAnswers (client: ControlClient, signal: AbortSignal, isThere: () => boolean): ReturnType<typeof untilAnswering> {
-  return await untilAnswering({ answers: async () => await client.takesConnections(), isThere, withinMs: START_MS, signal })
+export async function untilProxyAnswers ({ client, startMs }: Pick<LaunchOptions, 'client' | 'startMs'>, signal: AbortSignal, isThere: () => boolean): ReturnType<typeof untilAnswering> {
+  return await untilAnswering({ answers: async () => await client.takesConnections(), isThere, withinMs: startMs, signal })
 }
 
 export async function boundProxyLog ({ log }: EgressPaths): Promise<void> {

@@ -1,4 +1,5 @@
 // A proxy that this server starts, adopts from an earlier server, replaces when it has the wrong fingerprint, and ends.
+import { durationMs } from '../../../core/config/quantities.ts'
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
 import { endGently } from '../../../core/process/end.ts'
 import { isAlive } from '../../../core/process/identity.ts'
@@ -11,7 +12,7 @@ import { manifest, type EgressConfig } from '../manifest.ts'
 import { endAll, STOP_MS } from './end-all.ts'
 import { findProxies, type FoundProxy } from './find.ts'
 import { prepareFiles } from './files.ts'
-import { boundProxyLog, launchProxy, untilProxyAnswers } from './launch.ts'
+import { boundProxyLog, launchProxy, untilProxyAnswers, type LaunchOptions } from './launch.ts'
 import type { EgressPaths } from './paths.ts'
 import { DRAIN_MS, makePlan, programDigest, type Plan } from './plan.ts'
 import type { ProxyProcess } from './proxy-process.ts'
@@ -44,6 +45,11 @@ export class ManagedProxy implements ProxyProcess {
     return { allowPrivate: this.#options.config.allowPrivate, deny: [] }
   }
 
+  get #launchOptions (): LaunchOptions {
+    const { config, paths, client } = this.#options
+    return { paths, client, startMs: durationMs(config.proxy.startTimeout) }
+  }
+
   async ensure (signal: AbortSignal): Promise<void> {
     if (this.#identity !== undefined && !isAlive(this.#identity)) this.#track.ended('has ended')
     await this.#ensure(signal)
@@ -60,7 +66,7 @@ export class ManagedProxy implements ProxyProcess {
     signal.throwIfAborted()
     await prepareFiles(paths, plan)
     const began = performance.now()
-    this.#identity = await launchProxy(plan, this.#options, signal)
+    this.#identity = await launchProxy(plan, this.#launchOptions, signal)
     onStart?.()
     log.info({ pid: this.#identity.pid, uid: plan.user.uid, startMs: Math.round(performance.now() - began) }, 'the egress proxy has started')
   }
@@ -101,7 +107,7 @@ export class ManagedProxy implements ProxyProcess {
 
   /** Whether it answers, which may take a moment: a proxy of an earlier server may still be starting, or about to end. */
   async #adopt (identity: ProcessIdentity, signal: AbortSignal): Promise<boolean> {
-    const outcome = await untilProxyAnswers(this.#options.client, signal, () => isAlive(identity))
+    const outcome = await untilProxyAnswers(this.#launchOptions, signal, () => isAlive(identity))
     if (outcome === 'silent') throw EgressUnavailable(`the one that an earlier server has started (process ${identity.pid}) does not answer`)
     if (outcome === 'answers') this.#identity = identity
     return outcome === 'answers'

@@ -73,14 +73,14 @@ function configuration (far: Far): Stage['plugins'] {
     ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
     networking: { config: { uplink: WAN, namespace, cidr, dns: { servers: [NAME_SERVER] } } },
-    egress: { config: { roots: [join(testFolder(t, { 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
+    egress: { config: { roots: [join(testFolder(t, { 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1, startTimeout: '5m' } } : {} } },
     [pluginOf(driver)]: { config: { ...isSlow ? slowDriver(driver) : {}, ...binary === undefined ? {} : { binary }, ...jailer === undefined ? {} : { jailer } } }
   }
 }
 
 async function create (t: Test, stage: Stage): Promise<void> {
   const { server, image } = stage
-  // On a slow host the proxy comes up after the server has given up on it, once or more; it says so by 503, and goes on trying.
+  // On a slow host it comes up after a caller has waited long enough for it, which 503 says.
   const id = await eventually('the egress proxy is up', async () => await startCounter(server, image, NAME, ':', {
     skip_kernel_headers: true,
     overlay_size: '64MB',

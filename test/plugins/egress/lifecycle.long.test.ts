@@ -158,12 +158,20 @@ t.test('when it cannot start, callers hear its own words, and it is tried again'
   t.equal((await stage.client.state()).vms, 1)
 })
 
+t.test('one that takes longer to start than it may is ended, and whoever waits for it is told which setting says how long', { skip }, async (t) => {
+  const stage = await setStage(t)
+  const server = await stage.server({ config: { proxy: { manage: true, workers: 1, startTimeout: '1ms' } } })
+  await t.rejects(server.egress.enforce('a', '10.100.0.2', specOf(server)), { code: 'egress_unavailable', message: /it did not answer within 1 ms \(plugins\.egress\.config\.proxy\.startTimeout\)/ })
+  await server.stop()
+  t.same(await proxiesOf(stage), [])
+})
+
 t.test('what belongs to a user of before is handed over to the new one', { skip }, async (t) => {
   const stage = await setStage(t)
   const first = await stage.server()
   const { certificate } = await first.egress.authority()
   await first.stop()
-  const second = await stage.server({ config: { proxy: { manage: true, user: '1899999998' } } })
+  const second = await stage.server({ config: { proxy: { manage: true, user: '1899999998', startTimeout: '30s' } } })
   t.equal((await second.egress.authority()).certificate, certificate)
   t.equal((await stat(join(stage.paths.proxyFolder, 'ca/ca.key'))).uid, 1_899_999_998)
   await second.stop()

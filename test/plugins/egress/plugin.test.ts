@@ -52,10 +52,10 @@ t.test('a proxy that systemd runs needs the place of its socket', { skip: skipRe
 
 t.test('settings that only a proxy of this server\'s own has are refused where systemd runs it, each with the place where it belongs', { skip: skipReason() }, async (t) => {
   const proxy = { manage: false, controlSocket: '/run/berth-egress/control.sock' }
-  const config = { proxy: { ...proxy, workers: 3, user: 'nobody' }, allowPrivate: ['10.1.0.0/16'], roots: ['/etc/ssl/certs/ca-certificates.crt'], limits: { connections: 5 }, audit: { maxFileSize: '1MB' } }
+  const config = { proxy: { ...proxy, workers: 3, user: 'nobody', startTimeout: '1m' }, allowPrivate: ['10.1.0.0/16'], roots: ['/etc/ssl/certs/ca-certificates.crt'], limits: { connections: 5 }, audit: { maxFileSize: '1MB' } }
   const app = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
   const refused = await app.start({ listen: false }).then(() => '', String)
-  for (const key of ['proxy.workers', 'proxy.user', 'allowPrivate', 'roots', 'limits.connections', 'audit.maxFileSize']) t.match(refused, `plugins.egress.config.${key}: `, key)
+  for (const key of ['proxy.workers', 'proxy.user', 'proxy.startTimeout', 'allowPrivate', 'roots', 'limits.connections', 'audit.maxFileSize']) t.match(refused, `plugins.egress.config.${key}: `, key)
   t.match(refused, /\/etc\/berth\/egress\.yaml/)
   t.notMatch(refused, /limits\.requests|audit\.files/)
   const other = await build(t, testFolder(t), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy, deny: ['203.0.113.0/24'], ports: { https: [443, 8443] }, passTraceparent: true } } } })
