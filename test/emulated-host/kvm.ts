@@ -132,6 +132,8 @@ for device in /dev/kvm /dev/vhost-net; do
 done
 chmod 666 /dev/net/tun
 busybox ip link set lo up
+# What apt says of kernels takes it a quarter of a minute there. Without it the guests' system is the last one that was built, which is that of this host.
+printf '#!/bin/sh\\necho this host knows no archive >&2; exit 1\\n' > /usr/bin/apt-cache
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm

@@ -28,5 +28,5 @@ export function slowDriver (driver: string): Readonly<Record<string, unknown>> {
 /** What takes time at a server's start, and is there for none of the instances: all other drivers are off as well. */
 export function turnedOff (driver: string): NonNullable<ServerOptions['plugins']> {
   const others = hypervisorNames.filter((name) => name !== driver && `hypervisor-${name}` !== pluginOf(driver)).map((name) => [`hypervisor-${name}`, OFF] as const)
-  return { builds: OFF, pushes: OFF, ingress: OFF, ports: OFF, webhooks: OFF, devices: OFF, ...Object.fromEntries(others) }
+  return { builds: OFF, console: OFF, events: OFF, pushes: OFF, ingress: OFF, ports: OFF, tracing: OFF, webhooks: OFF, devices: OFF, ...Object.fromEntries(others) }
 }

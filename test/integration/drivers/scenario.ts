@@ -71,6 +71,8 @@ function configuration (far: Far): Stage['plugins'] {
   return {
     ...turnedOff(driver),
     ...isSlow ? { resources: {}, guest: { config: SLOW_GUEST } } : { volumes: { enabled: false } },
+    // What was prepared has its image.
+    ...prepared === undefined ? {} : { registry: { enabled: false } },
     instances: { config: { defaults: { hypervisor: driver } } },
     networking: { config: { uplink: WAN, namespace, cidr, dns: { servers: [NAME_SERVER] } } },
     egress: { config: { roots: [join(testFolder(t, { 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1, startTimeout: '5m' } } : {} } },
