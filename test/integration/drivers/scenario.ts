@@ -82,7 +82,7 @@ function configuration (far: Far): Stage['plugins'] {
 
 async function create (t: Test, stage: Stage): Promise<void> {
   const { server, image } = stage
-  // On a slow host it comes up after a caller has waited long enough for it, which 503 says.
+  // On a slow host the proxy comes up after the server has given up waiting for it: that is a 503, and the create is asked for again.
   const id = await eventually('the egress proxy is up', async () => await startCounter(server, image, NAME, ':', {
     skip_kernel_headers: true,
     overlay_size: '64MB',
