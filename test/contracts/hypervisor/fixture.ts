@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { HypervisorDriver, MemoryImage, Vm, VmSpec, VmStatus } from '../../../core/library/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, Vm, VmSpec, VmState, VmStatus } from '../../../core/library/hypervisor.ts'
 import { PATIENCE_MS } from '../../helpers/eventually.ts'
 import { evidenceOfVm } from '../../helpers/evidence.ts'
 import type { GuestLink, GuestService, Workload } from '../../../plugins/guest/contract.ts'
@@ -94,12 +94,16 @@ export async function reaches (vm: Vm, status: VmStatus): Promise<number> {
   const elapsed = startClock()
   if (vm.state.status !== status) {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${vm.state.status} and not ${status} after ${PATIENCE_MS} ms`)), PATIENCE_MS)
-      vm.onState((state) => {
-        if (state.status !== status) return
+      const instead = (): Error => new Error(`${vm.state.status} and not ${status} after ${Math.round(elapsed())} ms`)
+      const timer = setTimeout(() => reject(instead()), PATIENCE_MS)
+      const hear = (state: VmState): void => {
+        if (state.status !== status && state.status !== 'gone') return
         clearTimeout(timer)
-        resolve()
-      })
+        if (state.status === status) resolve()
+        else reject(instead())
+      }
+      hear(vm.state)
+      vm.onState(hear)
     })
   }
   return elapsed()

@@ -132,9 +132,7 @@ await t.test('a full disk on the host is told, and the VM goes on once there is 
   t.match(vm.state.reason, /no space left/)
   await commands.run('mount', ['-o', 'remount,size=64m', small])
   await reaches(vm, 'running')
-  await eventually('the program ends', () => vm.state.status === 'gone')
-  t.match(await readFile(spec.files.output, 'utf8'), /^filled$/m)
-  t.match(await readFile(spec.files.report, 'utf8'), /^exit_code=0$/m)
+  await eventually('the program goes on', async () => /^filled$/m.test(await readFile(spec.files.output, 'utf8')))
 })
 
 await t.test('a capture for which there is no space says so, leaves no files, and the VM runs on', { skip: withoutMounts }, async (t) => {

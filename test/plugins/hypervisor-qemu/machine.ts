@@ -74,7 +74,8 @@ const PROGRAMS = {
   print: 'echo "$@"',
   exit: 'exit "$1"',
   flags: 'echo to the console >/dev/ttyS0; grep -m1 ^flags /proc/cpuinfo',
-  fill: 'dd if=/dev/zero of=/big bs=1M count=24 2>&1 && sync && echo filled',
+  // It stays, since a VM that a full disk had stopped is said to run once it has run for an interval.
+  fill: 'dd if=/dev/zero of=/big bs=1M count=24 2>&1 && sync && echo filled && exec sleep 1000000',
   // It waits without a process for each wait: starting one is most of what an emulated processor would do then.
   tick: 'read -r nonce </proc/sys/kernel/random/uuid; i=0; busybox sleep 1000000 | while :; do i=$((i+1)); echo "$nonce $i"; read -r -t 0.02 never; done',
   // Memory that holds something: a page of zeros costs nothing in an image.
