@@ -29,6 +29,6 @@ export function exitedWith (error: unknown, exitCode: number): error is HostComm
   return error instanceof HostCommandFailed && error.failure.reason === 'exit' && error.failure.exitCode === exitCode
 }
 
-/** A host command that is not installed, with the Debian package that has it, when that is known. */
-export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string, fromPackage?: string) =>
-  `the host has no command ${file}${fromPackage === undefined ? '' : `; install the package ${fromPackage}`}`)
+/** A host command that is not installed, with the Debian package that has it, when that is known; or one that this user may not execute. */
+export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string, fromPackage?: string, { isForbidden = false } = {}) =>
+  `the host has no command ${file}${isForbidden ? ' that this server may execute' : ''}${fromPackage === undefined ? '' : `; install the package ${fromPackage}`}`)

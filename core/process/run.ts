@@ -1,5 +1,5 @@
 // Runs one host command to its end: no shell, a small environment, a deadline, and no secret in reports.
-import { existsSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { userInfo } from 'node:os'
 import { basename, resolve as absolute } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
@@ -39,7 +39,9 @@ async function run (file: string, args: readonly string[], options: RunOptions, 
   const stdout = createTail(MAX_STDOUT_BYTES)
   const stderr = createTail(MAX_STDERR_BYTES)
   const ending = await watch(file, args, options, stdout, stderr).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT') && folderExists(options.cwd)) throw HostCommandMissing.from(error, file, packageOf(file, packages)?.name)
+    if (!canEnter(options.cwd)) throw error
+    if (hasCode(error, 'ENOENT')) throw HostCommandMissing.from(error, file, packageOf(file, packages)?.name)
+    if (hasCode(error, 'EACCES')) throw HostCommandMissing.from(error, file, undefined, { isForbidden: true })
     throw error
   })
   if (ending.reason === 'aborted') throw abortReason(options.signal)
@@ -103,8 +105,16 @@ function abortReason (signal: AbortSignal | undefined): unknown {
   return signal?.reason ?? new DOMException('The command was aborted', 'AbortError')
 }
 
-function folderExists (folder: string | undefined): boolean {
-  return folder === undefined || existsSync(folder)
+/** Whether the folder is not what a command failed by: the system's codes do not tell it from the command. */
+function canEnter (folder: string | undefined): boolean {
+  if (folder === undefined) return true
+  try {
+    accessSync(folder, constants.X_OK)
+    return true
+  } catch (error) {
+    if (error instanceof Error) return false
+    throw error
+  }
 }
 
 // Not $HOME: the environment is the operator's shell, but the commands run as the server's user.

@@ -89,10 +89,12 @@ t.test('a command that prints without end is stopped', { timeout: 60_000 }, asyn
   t.equal((await failureOf(commands.run('yes', []))).failure.reason, 'output-too-large')
 })
 
-t.test('a file that may not be run is an error of the host', async (t) => {
+t.test('a file that may not be run is an error of the host, which is named', async (t) => {
   const file = join(testFolder(t), 'tool')
   await writeFile(file, '#!/bin/sh\n')
-  await t.rejects(commands.run(file, []), { code: 'EACCES' })
+  const error = await commands.run(file, []).catch((reason: unknown) => reason)
+  t.ok(HostCommandMissing.is(error))
+  t.match(error, { message: `the host has no command ${file} that this server may execute`, statusCode: 503 })
 })
 
 // Polled: the kernel tells nobody but its parent that a process has ended.
