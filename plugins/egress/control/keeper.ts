@@ -28,8 +28,8 @@ const SETTLED_MS = 5_000
 /** Interval for checks of what has no event: the host's addresses, which no guest may reach, and the size of a log. */
 const CHECK_MS = 30_000
 
-/** how long a caller that needs the proxy now waits for it */
-const READY_MS = 20_000
+/** what a caller waits longer than a start may take: one that fails says why, first */
+const AFTER_START_MS = 5000
 /** number of times in a row that it takes a connection and does not answer, after which it counts as hanging */
 const HANGING = 3
 
@@ -76,13 +76,14 @@ export class Keeper {
     if (this.#closing.signal.aborted) throw EgressUnavailable('the server is stopping')
     if (this.isUp) return
     let timer: NodeJS.Timeout | undefined
+    const waitMs = this.#options.proxy.startMs + AFTER_START_MS
     const up = new Promise<void>((resolve, reject) => {
       const waiter = { resolve, reject }
       this.#waiters.add(waiter)
       timer = setTimeout(() => {
         this.#waiters.delete(waiter)
-        reject(EgressUnavailable(`it did not answer within ${READY_MS} ms`))
-      }, READY_MS)
+        reject(EgressUnavailable(`it did not answer within ${waitMs} ms`))
+      }, waitMs)
     })
     this.start()
     this.#wake()

@@ -16,6 +16,8 @@ const ANYWHERE = ['0.0.0.0', '*', '[::]']
 
 export class ExternalProxy implements ProxyProcess {
   readonly ranges = undefined
+  // Its units may give it longer: nobody here knows them.
+  readonly startMs = 20_000
   readonly #options: ExternalProxyOptions
   /** Whether this proxy was seen where guests' connections go. */
   #isSeen = false

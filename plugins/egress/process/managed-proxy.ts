@@ -45,9 +45,13 @@ export class ManagedProxy implements ProxyProcess {
     return { allowPrivate: this.#options.config.allowPrivate, deny: [] }
   }
 
+  get startMs (): number {
+    return durationMs(this.#options.config.proxy.startTimeout)
+  }
+
   get #launchOptions (): LaunchOptions {
-    const { config, paths, client } = this.#options
-    return { paths, client, startMs: durationMs(config.proxy.startTimeout) }
+    const { paths, client } = this.#options
+    return { paths, client, startMs: this.startMs }
   }
 
   async ensure (signal: AbortSignal): Promise<void> {

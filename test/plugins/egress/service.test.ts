@@ -128,6 +128,7 @@ t.test('a VM is lifted also while the proxy is down, and no later proxy knows it
   const server = await stage.server({
     proxy: (real) => ({
       ranges: real.ranges,
+      startMs: real.startMs,
       ensure: async (signal) => {
         if (isBroken) throw new Error('broken on purpose')
         await real.ensure(signal)

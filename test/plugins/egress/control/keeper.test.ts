@@ -1,8 +1,10 @@
 // How soon the proxy is tried again: whoever can end it must not be able to keep it away from everybody else.
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import { pino } from 'pino'
 import t from 'tap'
+import { deferred } from '../../../../core/jobs/deferred.ts'
 import { listenUnix } from '../../../../core/process/unix-socket.ts'
 import { ControlClient } from '../../../../plugins/egress/control/client.ts'
 import { Keeper } from '../../../../plugins/egress/control/keeper.ts'
@@ -12,12 +14,13 @@ import { testFolder } from '../../../helpers/folder.ts'
 interface Attempts { readonly proxy: ProxyProcess, reached (count: number): Promise<readonly number[]> }
 
 /** Notes when each attempt to reach the proxy begins. */
-function attempts (ensure: () => Promise<void>): Attempts {
+function attempts (ensure: () => Promise<void>, startMs = 20_000): Attempts {
   const times: number[] = []
   let noted: () => void = () => {}
   return {
     proxy: {
       ranges: undefined,
+      startMs,
       isFit: async () => true,
       isThere: async () => true,
       requireReach: async () => {},
@@ -38,6 +41,32 @@ function attempts (ensure: () => Promise<void>): Attempts {
 function keeperOf (proxy: ProxyProcess, socket: string): Keeper {
   return new Keeper({ proxy, client: new ControlClient(socket), log: pino({ level: 'silent' }), onUp: () => {}, onDown: () => {}, onCheck: async () => {} })
 }
+
+t.test('whoever needs the proxy waits as long as its start may take, and learns why that failed', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => { mock.timers.reset() })
+  const start = deferred<undefined>()
+  const { proxy } = attempts(async () => await start.promise, 60_000)
+  const keeper = keeperOf(proxy, join(testFolder(t), 'control.sock'))
+  const ready = keeper.ready()
+  mock.timers.tick(60_000)
+  start.reject(new Error('it has ended: no memory'))
+  await t.rejects(ready, { code: 'egress_unavailable', message: /it has ended: no memory/ })
+  await keeper.close()
+})
+
+t.test('a start that does not end holds nobody up much longer', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => { mock.timers.reset() })
+  const start = deferred<undefined>()
+  const { proxy } = attempts(async () => await start.promise, 60_000)
+  const keeper = keeperOf(proxy, join(testFolder(t), 'control.sock'))
+  const ready = keeper.ready()
+  mock.timers.tick(65_000)
+  await t.rejects(ready, { code: 'egress_unavailable', message: /it did not answer within 65000 ms/ })
+  start.reject(new Error('the test has ended'))
+  await keeper.close()
+})
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
