@@ -29,6 +29,8 @@ export interface AcmeOptions {
 /** Well below the failures that authorities allow. */
 const FIRST_PAUSE_MS = 60_000
 const LONGEST_PAUSE_MS = 12 * 3_600_000
+/** of hosts that are not served now */
+const MOST_UNUSED = 256
 const CUT_OFF = 'the server ended while it was asked for'
 
 const Tries = Type.Record(Type.String(), Type.Object({ source: Type.String(), failures: Type.Integer(), nextAt: Type.Number(), reason: Type.String() }))
@@ -66,15 +68,15 @@ export class Acme {
     await this.#saves.idle()
   }
 
-  /** The certificate that has come for a host and was not fetched yet. One that is to be renewed already is none: it came for an ingress that was deleted, long ago. */
-  async ready (host: string): Promise<Pair | undefined> {
+  /** The certificate that there is for a host, which may have come for an ingress that was deleted. One that is to be renewed already is none. */
+  async ready (host: string): Promise<Pair | undefined> { return (await this.#usable(host))?.pair }
+
+  async #usable (host: string): Promise<{ readonly host: string, readonly pair: Pair, readonly endsAt: number } | undefined> {
     const { lego, source } = this.#options
     const pair = await lego.pair(host)
     const made = pair === undefined ? undefined : installedOf(textOf(source, pair))
-    return made !== undefined && Date.now() <= dueAt(made) ? pair : undefined
+    return pair !== undefined && made !== undefined && Date.now() <= dueAt(made) ? { host, pair, endsAt: made.endsAt } : undefined
   }
-
-  async fetched (host: string): Promise<void> { await this.#options.lego.forget(host) }
 
   /** Requests one, unless that is under way or was refused a short time ago. Returns at once. */
   want (host: string): void {
@@ -103,13 +105,20 @@ export class Acme {
     return nextAt !== undefined && nextAt - now > LONGEST_PAUSE_MS ? now : nextAt
   }
 
-  /** Forgets other hosts, whose certificates are no longer needed. */
+  /** Other hosts are no longer served. Their certificates are kept for when they are again, since authorities issue few of them a week: the latest, and none that is due. */
   async retainOnly (hosts: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#tries.keys()].filter((host) => !hosts.has(host))
     for (const host of gone) this.#tries.delete(host)
     if (gone.length > 0) await this.#save()
-    // What is asked for now may be wanted again by the time that it comes; otherwise it goes then.
-    await this.#options.lego.retainOnly([...hosts, ...this.#asking])
+    const { lego } = this.#options
+    const inUse = new Set([...hosts, ...this.#asking])
+    const others: { readonly host: string, readonly endsAt: number }[] = []
+    for (const host of await lego.hosts()) {
+      const other = inUse.has(host) ? undefined : await this.#usable(host)
+      if (other !== undefined) others.push(other)
+    }
+    const latest = others.sort((a, b) => b.endsAt - a.endsAt).slice(0, MOST_UNUSED)
+    await lego.retainOnly([...inUse, ...latest.map(({ host }) => host)])
   }
 
   #wildcardProblem (host: string): string | undefined {

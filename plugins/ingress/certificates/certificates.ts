@@ -173,7 +173,6 @@ export class Certificates {
       if (made === undefined) throw new Error('what was issued is no certificate')
       await install(uid, path, text)
       this.#held.set(subject.name, made)
-      if (made.source.startsWith('acme')) await this.#options.acme?.fetched(subject.host)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       this.#problems.set(subject.name, reason)

@@ -31,7 +31,8 @@ const MOST_ENVIRONMENT_BYTES = 65_536
 const NAME = /^[A-Z][A-Z0-9_]{0,127}$/
 const MOST_REASON = 400
 /** What there is of a host: lego's files, and ours with the authority that it is of. */
-const KINDS = ['key', 'crt', 'issuer.crt', 'json', 'directory']
+const DIRECTORY = 'directory'
+const KINDS = ['key', 'crt', 'issuer.crt', 'json', DIRECTORY]
 
 export class Lego {
   readonly #options: LegoOptions
@@ -52,9 +53,9 @@ export class Lego {
     const { config, commands } = this.#options
     const environment = config.environment === undefined ? {} : await readEnvironment(config.environment)
     // Before it is told of this authority, nothing of another one may be left.
-    await this.forget(host)
+    await this.#forget(host)
     await mkdir(this.#certificates, { recursive: true, mode: 0o700 })
-    await writeFileDurably(this.#file(host, 'directory'), this.#options.directory, 0o600)
+    await writeFileDurably(this.#file(host, DIRECTORY), this.#options.directory, 0o600)
     try {
       // nginx is another user, and must be able to read the answers to challenges.
       await commands.run('sh', ['-c', 'umask 022; exec "$@"', 'sh', 'flock', this.#lock, 'lego', ...this.#arguments(host), 'run'], {
@@ -72,15 +73,23 @@ export class Lego {
     }
   }
 
-  /** The complete certificate and key that lego has left for a host, of this authority. */
+  /** All of which there is anything, in the form of certificates. */
+  async hosts (): Promise<string[]> {
+    if (!await isThere(this.#certificates)) return []
+    // It is written before anything of lego is.
+    const names = (await readdir(this.#certificates)).filter((name) => name.endsWith(`.${DIRECTORY}`)).map((name) => name.slice(0, -DIRECTORY.length - 1))
+    return names.map((name) => name.startsWith(`${LEGO_OPEN_NAME}.`) ? name.replace(LEGO_OPEN_NAME, '*') : name)
+  }
+
+  /** The complete certificate and key that lego has got for a host, of this authority. */
   async pair (host: string): Promise<Pair | undefined> {
-    if (await readIfThere(this.#file(host, 'directory')) !== this.#options.directory) return undefined
+    if (await readIfThere(this.#file(host, DIRECTORY)) !== this.#options.directory) return undefined
     const [certificate, key] = await Promise.all(['crt', 'key'].map(async (kind) => await readIfThere(this.#file(host, kind))))
     // lego writes the two files separately, and not atomically.
     return certificate !== undefined && key !== undefined && fits(certificate, key) ? { certificate, key } : undefined
   }
 
-  async forget (host: string): Promise<void> {
+  async #forget (host: string): Promise<void> {
     for (const kind of KINDS) await rm(this.#file(host, kind), { force: true })
   }
 

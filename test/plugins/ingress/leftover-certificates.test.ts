@@ -1,5 +1,5 @@
 // What lego has left for a host that was not wanted any more when it came, and is wanted again.
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
@@ -89,6 +89,15 @@ async function leave (place: Place, directory: string): Promise<void> {
   await legoAt(place, directory, commands).obtain(HOST, AbortSignal.timeout(60_000))
 }
 
+/** The same for other hosts. */
+async function copies (place: Place, hosts: readonly string[]): Promise<void> {
+  const left = leftIn(place)
+  for (const host of hosts) {
+    for (const kind of ['key', 'crt']) await copyFile(join(left, `${HOST}.${kind}`), join(left, `${host}.${kind}`))
+    await writeFile(join(left, `${host}.directory`), REAL)
+  }
+}
+
 const issuerOf = (certificates: Certificates): string | undefined => certificates.stateOf(HOST).installed?.issuer
 
 t.test('what was got for the host a moment ago is used without asking again', async (t) => {
@@ -97,7 +106,6 @@ t.test('what was got for the host a moment ago is used without asking again', as
   const certificates = await serverAt(t, place, REAL, [RECORD])
   t.equal(issuerOf(certificates), 'CN=left')
   t.same(place.asked, [])
-  t.same(await readdir(leftIn(place)), [])
 })
 
 t.test('what is due for renewal is not used: another is asked for', async (t) => {
@@ -123,21 +131,62 @@ t.test('what is of another authority is not used: this one is asked', async (t) 
   t.same(place.asked, [REAL])
 })
 
-t.test('what is issued for a host that was deleted meanwhile is not kept', async (t) => {
+t.test('what is issued for a host that was deleted meanwhile serves it once it is wanted again', async (t) => {
   const place = await placeOf(t)
   const certificates = await serverAt(t, place, REAL, [])
   place.before = async () => { await certificates.keep([]) }
   await certificates.keep([RECORD])
   await eventually('the certificate', () => place.done > 0)
-  await eventually('nothing is left', async () => (await readdir(leftIn(place))).length === 0, { limitMs: 20_000 })
-  t.pass('its files went')
+  t.equal(issuerOf(certificates), undefined)
+  await certificates.keep([RECORD])
+  t.equal(issuerOf(certificates), 'CN=1')
+  t.same(place.asked, [REAL])
 })
 
-t.test('what an earlier server has left for a host that is no more is removed', async (t) => {
+t.test('a host that is deleted and made again gets its certificate back: authorities issue few of them a week', async (t) => {
+  const place = await placeOf(t)
+  const certificates = await serverAt(t, place, REAL, [RECORD])
+  await eventually('a certificate', () => issuerOf(certificates))
+  await certificates.keep([])
+  t.equal(issuerOf(certificates), undefined)
+  t.same(await readdir(join(place.folder, 'certificates')), [], 'nginx has it no more')
+  await certificates.keep([RECORD])
+  t.equal(issuerOf(certificates), 'CN=1')
+  t.same(place.asked, [REAL])
+})
+
+t.test('a server that started with another database has lost no certificate', async (t) => {
+  const place = await placeOf(t)
+  const certificates = await serverAt(t, place, REAL, [RECORD])
+  await eventually('a certificate', () => issuerOf(certificates))
+  await certificates.close()
+  await (await serverAt(t, place, REAL, [])).close()
+  const back = await serverAt(t, place, REAL, [RECORD])
+  t.equal(issuerOf(back), 'CN=1')
+  t.same(place.asked, [REAL])
+})
+
+t.test('what is left for a host that is no more goes when it is due for renewal', async (t) => {
   const place = await placeOf(t)
   await leave(place, REAL)
-  await serverAt(t, place, REAL, [])
+  const certificates = await serverAt(t, place, REAL, [])
+  t.not((await readdir(leftIn(place))).length, 0)
+  const { now } = Date
+  t.teardown(() => { Date.now = now })
+  Date.now = () => now() + 20 * HOUR_MS
+  await certificates.keep([])
   t.same(await readdir(leftIn(place)), [])
+})
+
+t.test('of more hosts that are no more than are kept, those go whose certificates end first', async (t) => {
+  const place = await placeOf(t)
+  await write(place, 90, 'late')
+  await copies(place, Array.from({ length: 256 }, (_, index) => `${index}.test`))
+  await leave(place, REAL)
+  await serverAt(t, place, REAL, [])
+  const left = (await readdir(leftIn(place))).filter((name) => name.endsWith('.crt'))
+  t.equal(left.length, 256)
+  t.notOk(left.includes(`${HOST}.crt`))
 })
 
 t.test('an authority whose certificates are due as they come is asked again later and later, and not at once', async (t) => {
