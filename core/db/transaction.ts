@@ -4,6 +4,8 @@ import type { Knex } from 'knex'
 
 // On a busy host a writer may lose more than five times in a row.
 const MAX_ATTEMPTS = 8
+/** An attempt may have waited for a lock for as long as the database lets it: whoever holds that lock may hold it for hours, and the caller is told that the database is busy. */
+const NO_ATTEMPT_AFTER_MS = 10_000
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 500
 // MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would overwrite another process's commit.
@@ -15,11 +17,13 @@ const DUPLICATE = new Set(['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_C
  * must do nothing but queries on `trx`.
  */
 export async function inTransaction<T> (database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  const began = performance.now()
   for (let attempt = 1; ; attempt++) {
     try {
       return await database.transaction(work)
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !TRANSIENT.has(codeOf(error))) throw error
+      const isLast = attempt === MAX_ATTEMPTS || performance.now() - began > NO_ATTEMPT_AFTER_MS
+      if (isLast || !TRANSIENT.has(codeOf(error))) throw error
       // A random pause, so that the two writers do not meet again at the same moment.
       await delay(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * Math.random())
     }
