@@ -26,6 +26,8 @@ export const MAX_VCPUS = 255
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
 /** name of the device by which the guest gives memory back */
 const BALLOON_ID = 'balloon'
+/** QEMU maps anonymous memory at a multiple of this by itself, and a file at any page: the kernel then gives it no huge page, whatever the host allows. */
+const HUGE_PAGE_BYTES = 2 * MIB
 const DISK_BUS = 'volumes'
 const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
@@ -150,9 +152,10 @@ function memoryObject (spec: VmSpec, isHeld: boolean, readonlyPrivate: boolean):
   const common = { id: MEMORY_ID, size: memoryFileBytes(spec) }
   const { memory } = spec
   // The memory needs a name, though only this process knows it: QEMU from 8.2 on saves shared memory without a name together with the devices.
-  if (memory === undefined && isHeld) return { 'qom-type': 'memory-backend-file', ...common, 'mem-path': HELD_MEMORY, share: true }
-  if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
-  const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
+  if (memory === undefined && !isHeld) return { 'qom-type': 'memory-backend-ram', ...common }
+  const inFile = { 'qom-type': 'memory-backend-file', ...common, align: HUGE_PAGE_BYTES }
+  if (memory === undefined) return { ...inFile, 'mem-path': HELD_MEMORY, share: true }
+  const file = { ...inFile, 'mem-path': memory.path, share: memory.sharing === 'shared' }
   return memory.sharing === 'private' && readonlyPrivate ? { ...file, 'mem-path': HELD_MEMORY, readonly: true, rom: 'off' } : file
 }
 

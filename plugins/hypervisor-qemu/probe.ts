@@ -6,6 +6,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/run.ts'
 import { KVM, kvmRefusal, probing } from '../../core/library/vmm/command.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
+import { ONE_BUS } from './board.ts'
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
@@ -86,7 +87,7 @@ export async function bootToPanic (kernel: string, accelerator: readonly string[
   const { binary, bootTimeoutMs, commands } = options
   const args = [
     '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-machine', 'q35,hpet=off,usb=off,smbus=off,sata=off',
-    ...accelerator, '-m', '128M', '-serial', 'stdio', '-kernel', kernel, '-append', 'console=ttyS0 quiet panic=-1'
+    ...accelerator, '-m', '128M', '-serial', 'stdio', '-kernel', kernel, '-append', `console=ttyS0 quiet panic=-1 ${ONE_BUS}`
   ]
   try {
     const { stdout } = await commands.run('setpriv', probing(binary, args), { timeoutMs: bootTimeoutMs })

@@ -31,7 +31,7 @@ await t.test('each part of a specification has its argument', async (t) => {
     ['no core dump of guest memory', 'dump-guest-core=off'],
     ['control socket, relative', '-qmp unix:qmp.sock,server=on,wait=off'],
     ['agent socket, relative', 'socket,id=agent,path=agent.sock,server=on,wait=off'],
-    ['kernel', '-kernel /k/vmlinux -initrd /k/initrd -append console=ttyS0 quiet no_timer_check nopti'],
+    ['kernel', '-kernel /k/vmlinux -initrd /k/initrd -append console=ttyS0 quiet no_timer_check nopti pci=lastbus=0'],
     ['a comma in a chardev\'s path', 'file,id=vmm,path=/vm/vmm,,1.log,append=on'],
     ['output', 'file,id=output,path=/vm/output.log,append=on'],
     ['report', 'file,id=report,path=/vm/report,append=on'],
@@ -49,7 +49,7 @@ await t.test('memory in a file is mapped as asked, under the same name', async (
     const args = buildArgs({ ...spec, memory }, options, readonlyPrivate === undefined ? undefined : { readonlyPrivate })
     return JSON.parse(args.find((arg) => arg.includes('memory-backend-')) ?? '')
   }
-  const file = { 'qom-type': 'memory-backend-file', id: 'memory', size: 301 * 2 ** 20, 'mem-path': '/vm/m,1' }
+  const file = { 'qom-type': 'memory-backend-file', id: 'memory', size: 301 * 2 ** 20, align: 2 ** 21, 'mem-path': '/vm/m,1' }
   t.same(object({ path: '/vm/m,1', sharing: 'shared' }), { ...file, share: true })
   t.same(object({ path: '/vm/m,1', sharing: 'private' }, false), { ...file, share: false })
   t.same(object({ path: '/vm/m,1', sharing: 'private' }, true), { ...file, 'mem-path': '/proc/self/fd/9', share: false, readonly: true, rom: 'off' }, 'it is lent what it need not be able to reach')

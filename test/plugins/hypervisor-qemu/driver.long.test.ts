@@ -1,6 +1,6 @@
 // What only QEMU does: leftovers of crashed launches, pauses, full disks, its console, its sandbox, captures that fail.
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
@@ -99,6 +99,18 @@ await t.test('QEMU runs in its sandbox, without privileges, and cannot dump its 
   t.match(status, /^NoNewPrivs:\s+1$/m)
   if (spec.identity !== undefined) for (const set of ['CapEff', 'CapPrm', 'CapInh', 'CapBnd']) t.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'))
   t.match(await readFile(`/proc/${vm.handle.pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0/m)
+})
+
+await t.test('a VM\'s memory is mapped where huge pages fit', async (t) => {
+  const spec = await makeSpec(t, fixture)
+  for (const memory of [undefined, { path: join(spec.directory, 'memory'), sharing: 'shared' as const }]) {
+    if (memory !== undefined) await writeFile(memory.path, '', { mode: 0o600 })
+    const vm = await launch(t, await makeDriver(), { ...spec, ...memory === undefined ? {} : { memory } })
+    const maps = (await readFile(`/proc/${vm.handle.pid}/maps`, 'utf8')).split('\n').map((line) => (/^([0-9a-f]+)-([0-9a-f]+) /.exec(line) ?? []).slice(1).map((address) => parseInt(address, 16)))
+    const [start = NaN] = maps.find(([from = 0, to = 0]) => to - from === spec.memoryBytes) ?? []
+    t.equal(start % 2 ** 21, 0, `${memory === undefined ? 'of its own' : 'in a file'}, at ${start.toString(16)}`)
+    await vm.kill()
+  }
 })
 
 await t.test('the guest\'s processor runs x86-64-v3 code, and its console follows a rotation', async (t) => {
