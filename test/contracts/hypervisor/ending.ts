@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
 import { contents, converse, launch, makeSpec, reaches, workload, type HypervisorFixture } from './fixture.ts'
+import { waitingVm } from './image-fixture.ts'
 import { vmmOf } from './vmm.ts'
 
 export async function endingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
@@ -28,7 +29,7 @@ export async function endingCases (t: Test, fixture: HypervisorFixture): Promise
     const driver = await fixture.makeDriver()
     for (const [program, exitCode, output] of [[['print', 'last words'], 0, 'last words\n'], [['exit', '3'], 3, '']] as const) {
       const spec = await makeSpec(t, fixture)
-      const vm = await launch(t, driver, spec)
+      const { vm } = await waitingVm(t, fixture, driver, spec)
       const link = await converse(t, fixture, vm)
       await link.run(workload(...program))
       await vm.wait()

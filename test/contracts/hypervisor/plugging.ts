@@ -6,7 +6,7 @@ import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { makeExt4 } from '../../../core/library/ext4.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { captureInto, sharedSpec } from './image-fixture.ts'
+import { captureInto, sharedSpec, waitingVm } from './image-fixture.ts'
 import { vmmOf } from './vmm.ts'
 
 const MIB = 2 ** 20
@@ -122,8 +122,7 @@ async function imageCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('a VM that is restored has the disks that came to it', async (t) => {
     const driver = await fixture.makeDriver()
     if (driver.imaging === undefined) return t.comment('the driver makes no memory images')
-    const spec = await sharedSpec(t, fixture, user())
-    const vm = await launch(t, driver, spec)
+    const { vm, spec } = await waitingVm(t, fixture, driver, await sharedSpec(t, fixture, user()))
     const link = await converse(t, fixture, vm)
     await link.run(workload('wait'))
     const disk = await makeDisk(spec, 3)

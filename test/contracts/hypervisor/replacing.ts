@@ -82,8 +82,7 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
   await t.test('a VM whose disks were replaced is captured and restored like any other', async (t) => {
     const driver = await fixture.makeDriver()
     if (driver.imaging === undefined) return
-    const made = await makeSpec(t, fixture)
-    const vm = await launch(t, driver, made)
+    const { vm, spec: made } = await waitingVm(t, fixture, driver, await makeSpec(t, fixture))
     const link = await converse(t, fixture, vm)
     const disks = await replaceAll(fixture, vm, made)
     await link.run(workload('tick'))
@@ -98,8 +97,7 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
   })
 
   await t.test('a VM that was captured can be given other disks before it goes on', async (t) => {
-    const spec = await makeSpec(t, fixture)
-    const vm = await launch(t, await fixture.makeDriver(), spec)
+    const { vm, spec } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     if (vm.imaging === undefined) return
     const link = await converse(t, fixture, vm)
     await facetOf(vm).capture({ statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') })

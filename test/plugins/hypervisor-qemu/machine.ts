@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
+import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { HypervisorDriver, VmSpec } from '../../../core/library/hypervisor.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
@@ -16,6 +17,7 @@ import { q35 } from '../../../plugins/hypervisor-qemu/board.ts'
 import type { Board } from '../../../plugins/hypervisor-qemu/contract.ts'
 import { createQemuDriver } from '../../../plugins/hypervisor-qemu/driver.ts'
 import type { HypervisorQemuConfig } from '../../../plugins/hypervisor-qemu/manifest.ts'
+import { isEmulatedHost } from '../../emulated-host/slow.ts'
 
 const OVERLAY_BYTES = 2 ** 26
 const ANSWER_TIMEOUT_MS = 60_000
@@ -38,21 +40,34 @@ export const config: HypervisorQemuConfig = {
   ...process.env['BERTH_TEST_KVM'] === undefined ? {} : { accelerator: 'kvm', probeTimeout: '150s', launchTimeout: '2m', imageTimeout: '5m' }
 }
 
+const systems = createSystems({
+  log,
+  commands,
+  folder: join(CACHE, 'system'),
+  initPath: fileURLToPath(new URL('../../../guest/berth-init', import.meta.url)),
+  config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelHeaders: true, kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
+})
+
 /** The guest system, built on first use. */
-export function guestSystem (): Promise<GuestSystem> {
-  return createSystems({
-    log,
-    commands,
-    folder: join(CACHE, 'system'),
-    initPath: fileURLToPath(new URL('../../../guest/berth-init', import.meta.url)),
-    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelHeaders: true, kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
-  }).system()
+export const guestSystem = (): Promise<GuestSystem> => systems.system()
+
+const answers = new Map<string, ReturnType<HostCommands['run']>>()
+
+/** What QEMU says of itself is the same each time. An emulated host takes a second for each of the two questions that every driver begins with. */
+const rememberedCommands: HostCommands = {
+  async run (file, args, options) {
+    if (args[0] !== '--version' && args[1] !== 'help') return await commands.run(file, args, options)
+    const question = [file, ...args].join(' ')
+    const answer = answers.get(question) ?? commands.run(file, args, options)
+    answers.set(question, answer)
+    return await answer
+  }
 }
 
 /** A driver as a new server makes it. */
 export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}, folder?: string, board: Board = q35): Promise<HypervisorDriver> {
   return createQemuDriver({ ...config, ...changes }, {
-    commands,
+    commands: isEmulatedHost ? rememberedCommands : commands,
     guest: { ...guest, system: guestSystem },
     folder: folder ?? join(CACHE, `hypervisor-${board.driver}`),
     onError: (error) => { throw error }
