@@ -34,13 +34,13 @@ $B mount -t proc none /proc
 $B mount -t sysfs none /sys
 for module in /modules/*.ko; do $B insmod $module; done
 $B mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /lower
-$B mount -t tmpfs none /upper
+$B mount -t tmpfs -o huge=advise none /upper
 over () {
   $B mkdir -p /upper/$3/files /upper/$3/work
   $B mount -t overlay -o lowerdir=$1,upperdir=/upper/$3/files,workdir=/upper/$3/work none $2
 }
 over /lower /root root
-$B mount -t tmpfs none /root/run
+$B mount -t tmpfs -o huge=advise none /root/run
 $B mkdir -p /root/run/share /root/run/data /root/run/netns /root/lib/modules
 $B mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 share /root/run/share
 $B mount --bind '/lower${modulesHere}' /root/lib/modules
