@@ -8,7 +8,7 @@ import type { HostCommands } from '../contracts/services.ts'
 import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
-import { withSignals } from '../jobs/deadline.ts'
+import { withRoom } from '../fs/with-room.ts'
 import { unlessAborted } from '../jobs/unless-aborted.ts'
 import { HostCommandFailed } from '../process/errors.ts'
 import { removeTree, syncFile, syncFolder } from '../fs/durable.ts'
@@ -73,13 +73,7 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
 
 /** The same on the disk of the data folder, of which stays free what must. @throws DiskShort as well */
 export async function compressWithRoom ({ commands, disk }: { readonly commands: HostCommands, readonly disk: DiskSpace }, from: string, to: string, compression: Compression, signal: AbortSignal): Promise<number> {
-  const watch = disk.watch()
-  try {
-    await disk.check()
-    return await withSignals([signal, watch.signal], async (either) => await compressMemory(commands, from, to, compression, either))
-  } finally {
-    watch.stop()
-  }
+  return await withRoom(disk, [signal], async (either) => await compressMemory(commands, from, to, compression, either))
 }
 
 /**

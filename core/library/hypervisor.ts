@@ -172,7 +172,7 @@ export interface VmImaging {
    * Copies memory that is in no memory file while the guest runs: the copy is of no single moment. A later `capture` to the same path then writes only the differences. Absent where
    * `capture` writes all memory in any case, or `memoryFile` can be copied. The caller removes what a failure leaves.
    */
-  copyAhead? (memoryPath: string): Promise<void>
+  copyAhead? (memoryPath: string, signal?: AbortSignal): Promise<void>
   /** Resolves when no processor of the guest runs and its finished disk writes are on disk. No effect on a paused VM. */
   pause (): Promise<void>
   /** Resolves when the guest runs again. No effect on a running VM. What a capture that was cut off has left with the VMM is removed. */

@@ -73,9 +73,9 @@ async function statusOf (qmp: QmpClient, timeoutMs: number): Promise<unknown> {
 
 function copiesAhead (options: CaptureOptions): Pick<VmImaging, 'copyAhead'> {
   const { facts: { memoryBase, holdsMemory }, commands } = options
-  if (holdsMemory === true) return { copyAhead: async (to) => { await copyHeld(options, to, undefined) } }
+  if (holdsMemory === true) return { copyAhead: async (to, signal) => { await copyHeld(options, to, signal) } }
   // What the guest has changed comes with the capture.
-  return memoryBase === undefined ? {} : { copyAhead: async (to) => { await copyChanged(commands, { from: memoryBase, bytes: memoryFileBytes(options.facts), to }, { timeoutMs: options.timeoutMs }) } }
+  return memoryBase === undefined ? {} : { copyAhead: async (to, signal) => { await copyChanged(commands, { from: memoryBase, bytes: memoryFileBytes(options.facts), to }, { timeoutMs: options.timeoutMs, ...signal === undefined ? {} : { signal } }) } }
 }
 
 async function save (options: CaptureOptions, files: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {

@@ -3,6 +3,7 @@ import { chmod, rm } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
+import { copyWithRoom } from '../host/copy-with-room.ts'
 import { namingFullDisk } from '../host/disk-full.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -26,7 +27,8 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
   if (instance.state === 'Running') await requireProvenImaging(context, CALL, instance.record)
   const { overlay, volumes, state, memory } = files
   try {
-    const taken = await take(context, instance, kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } })
+    const to = kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } }
+    const taken = await copyWithRoom(context, async (context, signal) => await take(context, instance, to, signal))
     for (const path of kind === 'Stopped' ? [overlay] : [overlay, state, memory.path]) await chmod(path, 0o600)
     await ownVolumeOverlays({ volumes }, undefined)
     // What outlives its source is whole.
@@ -37,9 +39,9 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
   }
 }
 
-async function take (context: Context, instance: LiveInstance, to: CopyTarget): Promise<{ memory: MemoryImage | undefined, newMachine: boolean }> {
+async function take (context: Context, instance: LiveInstance, to: CopyTarget, signal: AbortSignal): Promise<{ memory: MemoryImage | undefined, newMachine: boolean }> {
   // A guest that runs has been told its identity.
-  if (instance.state === 'Running') return { memory: await copyRunning(context, CALL, instance, to), newMachine: false }
+  if (instance.state === 'Running') return { memory: await copyRunning(context, CALL, instance, to, signal), newMachine: false }
   const stored = await copyResting(context, CALL, instance, to)
   // Only a fork can be new: one that has neither run nor slept since it was made.
   return { memory: stored?.image, newMachine: stored?.newMachine ?? instance.record.startedAt === null }

@@ -26,7 +26,7 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
     spec: { ...withEnvironment(context, withPresentPolicy(context, copy, spec), request.env), ...(request.tags === undefined ? {} : { tags: request.tags }), source },
     target,
     withMemory,
-    async copy (to) {
+    async copy (context, to) {
       await copyFiles(context, files, to)
       return withMemory ? copy.memory : undefined
     }

@@ -9,6 +9,7 @@ import { isThere } from '../../../core/fs/is-there.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import type { CopyFiles, InstanceCopy } from '../contract.ts'
+import { copyWithRoom } from '../host/copy-with-room.ts'
 import { dropMemory, markDurable, readImage, syncImage } from '../memory-image/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { copyFiles, own, targetIn } from '../operations/copy-instance.ts'
@@ -74,7 +75,8 @@ export async function replaceByKept (context: Context, instance: LiveInstance, f
 }
 
 async function bringFiles (context: Context, record: InstanceRecord, to: InstancePaths, { copy, files, withMemory, newMachine }: ReplacementOptions): Promise<void> {
-  await copyFiles(context, files, await targetIn(to, { withMemory }))
+  const target = await targetIn(to, { withMemory })
+  await copyWithRoom(context, async (context) => { await copyFiles(context, files, target) })
   await own(to, { identity: identityOf(context, record), image: withMemory ? copy.memory : undefined, newMachine })
   await syncVolumeOverlays(to.volumes)
   const stored = withMemory ? await readImage(to, 'whole') : undefined

@@ -25,7 +25,7 @@ interface FilePair { readonly from: string, readonly to: string }
 type Finish = () => Promise<void>
 
 /** The source goes on, whatever happens. */
-export async function copyRunning (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<MemoryImage | undefined> {
+export async function copyRunning (context: Context, call: string, source: LiveInstance, to: CopyTarget, signal: AbortSignal): Promise<MemoryImage | undefined> {
   const { session, imaging } = requireImaging(call, source)
   const { vm } = session
   const undo = createUndo()
@@ -38,7 +38,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     await session.flush()
     const pairs = await disksOf(context, source, to)
     const base = to.image?.shared === undefined || imaging.memoryBase === undefined || !await takeBase(to.image.shared, imaging.memoryBase) ? undefined : to.image.shared
-    const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, base === undefined ? to.image?.memory : undefined), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
+    const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, base === undefined ? to.image?.memory : undefined, signal), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
     await session.flush()
     note()
     await sleepIn(context, source, session, undo)
@@ -47,7 +47,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     await imaging.pause()
     note()
     const takeMemory = async (paths: NonNullable<CopyTarget['image']>): Promise<void> => {
-      image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory, ...base === undefined ? {} : { changesPath: base.changes } })
+      image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory, ...base === undefined ? {} : { changesPath: base.changes } }, signal)
       if (base !== undefined && image.changes !== true) await removeTree(base.base.folder)
       // Not before the VM is paused: until then the file need not agree with the state.
       await memory?.()
@@ -93,11 +93,11 @@ async function disksOf (context: Context, { id, record }: LiveInstance, to: Copy
 }
 
 /** @param to absent: the memory is not copied */
-async function memoryAhead (context: Context, imaging: VmImaging, to: string | undefined): Promise<Finish> {
+async function memoryAhead (context: Context, imaging: VmImaging, to: string | undefined, signal: AbortSignal): Promise<Finish> {
   const { memoryFile } = imaging
   if (to === undefined) return async () => {}
   if (memoryFile !== undefined) return await fileAhead(context, { from: memoryFile, to })
-  await imaging.copyAhead?.(to)
+  await imaging.copyAhead?.(to, signal)
   return async () => {}
 }
 

@@ -7,6 +7,7 @@ import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { withEnvironment } from '../copies/environment.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { copyWithRoom } from '../host/copy-with-room.ts'
 import { namingFullDisk, requireDisk } from '../host/disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../folder/files.ts'
@@ -44,7 +45,7 @@ export interface ForkPlan extends Asked, Pick<InstanceRecord, 'name' | 'image' |
   /** whether the fork goes on from the memory of its source */
   readonly withMemory: boolean
   /** Copies the source. Resolves with the facts about the memory, when that is copied too. */
-  copy (to: CopyTarget): Promise<MemoryImage | undefined>
+  copy (context: Context, to: CopyTarget, signal: AbortSignal): Promise<MemoryImage | undefined>
 }
 
 /** A fork of which everything is known that it needs. */
@@ -84,10 +85,10 @@ export async function beginFork (context: Context, source: LiveInstance, request
     spec: { ...withEnvironment(context, spec, request.env), source: { kind: 'instance', id: source.id, name: source.record.name } },
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
-    async copy (to) {
+    async copy (context, to, signal) {
       if (!runs) return (await copyResting(context, 'fork', source, to))?.image
       if (source.session === undefined) throw InvalidState(`fork: the VM of instance ${source.name} has ended meanwhile`)
-      return await copyRunning(context, 'fork', source, to)
+      return await copyRunning(context, 'fork', source, to, signal)
     }
   }))
 }
@@ -132,7 +133,8 @@ export async function gatherFork (context: Context, { plan, image, began }: Reso
 export async function copyInto (context: Context, record: InstanceRecord, { withMemory, copy }: Pick<ForkPlan, 'withMemory' | 'copy'>): Promise<void> {
   const paths = pathsIn(context, record.id)
   const shares = withMemory && await sharesMemory(context, record.spec)
-  const image = await copy(await targetIn(paths, { withMemory, shares }))
+  const to = await targetIn(paths, { withMemory, shares })
+  const image = await copyWithRoom(context, async (context, signal) => await copy(context, to, signal))
   await own(paths, { identity: identityOf(context, record), newMachine: true, image })
 }
 

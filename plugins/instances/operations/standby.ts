@@ -2,6 +2,7 @@
 // the server wakes the guest again as long as the image is not whole, and finishes the standby once it is.
 import type { VmImaging } from '../../../core/library/hypervisor.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
+import { withRoom } from '../../../core/fs/with-room.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
@@ -56,7 +57,9 @@ async function takeToStandby (context: Context, instance: LiveInstance, wanted: 
     }
     if (imaging.memoryFile === undefined) await dropCaptured(paths)
     const mayStayOnBase = imaging.memoryBase !== undefined && savesChanges(context, instance.record.spec, wanted)
-    const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory, ...mayStayOnBase ? { changesPath: changesPath(paths, 'making') } : {} })
+    const files = { statePath: statePath(paths, 'making'), memoryPath: paths.memory, ...mayStayOnBase ? { changesPath: changesPath(paths, 'making') } : {} }
+    // Next to nothing is written where the memory is in a file already.
+    const image = imaging.memoryFile === undefined ? await withRoom(context.disk, [], async (signal) => await imaging.capture(files, signal)) : await imaging.capture(files)
     const onBase = image.changes === true ? { changes: true } : undefined
     undo.add(async () => { await imaging.resume() })
     const captured = performance.now()

@@ -3,6 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
+import { withRoom } from '../../../core/fs/with-room.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
@@ -26,9 +27,13 @@ const SETTLE_MS = 3000
 
 /**
  * Writes the files of a template to its folder `.making-…`; when this resolves, they are complete and on disk. Undefined when there is no
- * user left for its VM. The folder is removed when this rejects.
+ * user left for its VM. The folder is removed when this rejects. @throws DiskShort
  */
 export async function buildTemplate (context: BaseContext, paths: TemplatePaths, shape: Shape, signal: AbortSignal): Promise<Template | undefined> {
+  return await withRoom(context.disk, [signal], async (either) => await build(context, paths, shape, either))
+}
+
+async function build (context: BaseContext, paths: TemplatePaths, shape: Shape, signal: AbortSignal): Promise<Template | undefined> {
   const files = paths.making(shape.key)
   await makeRoot(paths, context.commands, signal)
   await removeTree(files.directory)

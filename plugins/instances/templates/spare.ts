@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Vm, VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
+import { withRoom } from '../../../core/fs/with-room.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, syncFiles } from '../folder/files.ts'
@@ -80,8 +81,12 @@ class StageDisks implements SpareDisks {
   }
 }
 
-/** Undefined when no user is left for it. Leaves nothing behind when it rejects. */
+/** Undefined when no user is left for it. Leaves nothing behind when it rejects. @throws DiskShort */
 export async function makeSpare (context: BaseContext, paths: TemplatePaths, source: TemplateSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
+  return await withRoom(context.disk, [signal], async (either) => await make(context, paths, source, options, either))
+}
+
+async function make (context: BaseContext, paths: TemplatePaths, source: TemplateSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
   const { template, files } = source
   signal.throwIfAborted()
   const undo = createUndo()

@@ -28,8 +28,8 @@ export interface Host<M extends Machine> {
   /** Whether memory files are as large as the memory, as they are with every other driver. Tests that compare and pack them want small ones. */
   readonly hasWholeMemory: boolean
   makeVm (spec: VmSpec, handle: VmHandle): M
-  /** Called at each step, before anything of it is done; what it throws is the failure of the step. */
-  step (step: DriverStep, vm: M | undefined): Promise<void>
+  /** Called at each step, before anything of it is done; what it throws is the failure of the step. @param signal of a capture */
+  step (step: DriverStep, vm: M | undefined, signal?: AbortSignal): Promise<void>
   /** The guest's processors are about to run. */
   runs? (vm: M): void
   /** whether a path that is not there counts as a file that the VMM can open */

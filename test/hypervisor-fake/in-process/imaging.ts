@@ -15,7 +15,7 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
 
   const memoryBase = host.sharesMemory === true ? facts.memoryBase : undefined
 
-  async function write ({ statePath, memoryPath, changesPath }: CaptureFiles): Promise<MemoryImage> {
+  async function write ({ statePath, memoryPath, changesPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
     const isOfChanges = memoryBase !== undefined && changesPath !== undefined
     const target = facts?.memoryFile ?? (isOfChanges ? changesPath : memoryPath)
     if (facts === undefined || target === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
@@ -34,7 +34,8 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
       }
       await vm.saveMemory(target, facts.memoryFile !== undefined)
       vm.isCaptured = true
-      await host.step('captured', vm)
+      await host.step('captured', vm, signal)
+      signal?.throwIfAborted()
       const image = await imageOf(vm.handle, facts, { statePath, memoryPath: target })
       undo.drop()
       return isOfChanges ? { ...image, changes: true } : image
@@ -72,7 +73,7 @@ export function imagingOf<M extends Machine> (host: Host<M>, vm: M): VmImaging {
       signal?.throwIfAborted()
       await host.step('capture', vm)
       mustLive()
-      return await write(files)
+      return await write(files, signal)
     }
   }
 }

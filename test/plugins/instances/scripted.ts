@@ -47,7 +47,7 @@ export class ScriptedHost implements Host<ScriptedVm> {
   /** fails that step */
   readonly failures = new Map<ImagingStep, Error>()
   /** called before each step of making or using a memory image */
-  onStep: ((step: ImagingStep, vm: ScriptedVm | undefined) => void | Promise<void>) | undefined
+  onStep: ((step: ImagingStep, vm: ScriptedVm | undefined, signal?: AbortSignal) => void | Promise<void>) | undefined
   /** a template of another one is of no use */
   vmmVersion: string = VERSION
   systemVersion = '1'
@@ -149,9 +149,9 @@ export class ScriptedHost implements Host<ScriptedVm> {
 
   isImaginary (path: string): boolean { return path === KERNEL || path === this.image.rootfs }
 
-  async step (step: ImagingStep, vm: ScriptedVm | undefined): Promise<void> {
+  async step (step: ImagingStep, vm: ScriptedVm | undefined, signal?: AbortSignal): Promise<void> {
     if (step === 'launch') await this.onLaunch?.()
-    await this.onStep?.(step, vm)
+    await this.onStep?.(step, vm, signal)
     const failure = this.failures.get(step)
     if (failure !== undefined) throw failure
     if (step === 'launch' && this.launchError !== undefined) throw this.launchError
