@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isThere } from '../../core/fs/is-there.ts'
 import { removeJournal } from './journal.ts'
 import { removeEmpty, removeFolders } from './place.ts'
-import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, SERVER_CONFIG, USER } from './places.ts'
+import { CONFIG_FOLDER, DATA_FOLDERS, NETWORK, PROGRAM, PROXY, RUN_FOLDER, SERVER, SERVER_CONFIG, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { unitsOf } from './files.ts'
 import { SERVICES, type System } from './system.ts'
@@ -48,6 +48,8 @@ async function stop (system: System, { files }: Placed, { root, purge, say }: Pi
   await system.systemctl('disable', ...SERVICES)
   await system.stopActivated(PROXY, sockets)
   await system.systemctl('stop', SERVER)
+  // The namespace's unit stops by itself once nobody needs it, and nobody would wait for that: without its file it would be listed for ever. The proxy may have been started again by whoever wants it.
+  await system.systemctl('stop', PROXY, NETWORK)
   await system.forgetFailures(unitsOf(files))
   say(`  stopped ${PROXY} and ${SERVER}`)
   // The server may have started one until it ended.
