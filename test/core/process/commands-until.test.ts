@@ -12,8 +12,8 @@ t.test('a command ends with the signal of all of them, and with its own, each wi
   const ofItsOwn = until.run('sleep', ['1000'], { signal: own.signal })
   own.abort(new Error('its own'))
   t.match(await failureOf(ofItsOwn), { message: 'its own' })
-  const running = [until.run('sleep', ['1000']), until.run('sleep', ['1000'], { signal: new AbortController().signal })]
+  const failures = [until.run('sleep', ['1000']), until.run('sleep', ['1000'], { signal: new AbortController().signal })].map(failureOf)
   all.abort(new Error('that of all'))
-  for (const command of running) t.match(await failureOf(command), { message: 'that of all' })
+  for (const failure of failures) t.match(await failure, { message: 'that of all' })
   t.match(await failureOf(until.run('true', [])), { message: 'that of all' })
 })
