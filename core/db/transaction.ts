@@ -4,8 +4,8 @@ import type { Knex } from 'knex'
 
 // On a busy host a writer may lose more than five times in a row.
 const MAX_ATTEMPTS = 8
-/** An attempt may have waited for a lock for as long as the database lets it: whoever holds that lock may hold it for hours, and the caller is told that the database is busy. */
-const NO_ATTEMPT_AFTER_MS = 10_000
+/** An attempt may have waited for a lock of MariaDB for 8 s. Whoever holds it may hold it for hours, and a caller is told that the database is busy before it gives up, after a minute. More than all attempts with SQLite take, at 2 s each: on a host with a busy disk a writer has lost five in a row to others that went on. */
+const NO_ATTEMPT_AFTER_MS = 30_000
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 500
 // MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would overwrite another process's commit.
