@@ -171,6 +171,7 @@ export interface VmImaging {
   /**
    * Copies memory that is in no memory file while the guest runs: the copy is of no single moment. A later `capture` to the same path then writes only the differences. Absent where
    * `capture` writes all memory in any case, or `memoryFile` can be copied. The caller removes what a failure leaves.
+   * @param signal ends it, with its reason
    */
   copyAhead? (memoryPath: string, signal?: AbortSignal): Promise<void>
   /** Resolves when no processor of the guest runs and its finished disk writes are on disk. No effect on a paused VM. */
