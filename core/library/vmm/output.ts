@@ -16,6 +16,8 @@ export const OUTPUT_PROGRAM = join(packageRoot, 'dist/core/library/vmm/berth-vm-
 
 const CONTROL_SOCKET = 'output.sock'
 const ANSWER_TIMEOUT_MS = 5000
+/** The process gives whoever connects 200 ms to ask (output/keep.c), which a server on a busy host may miss: it asks again. */
+const MOST_ASKS = 5
 /** names of the links in the run folder */
 const LINKS = { vmm: 'console', output: 'output', report: 'report' } as const
 
@@ -46,18 +48,25 @@ export async function rotateOutput (folder: RunFolder, file: 'output' | 'vmm', p
 }
 
 async function reopen (folder: RunFolder): Promise<number> {
-  try {
-    const socket = await connectUnix(folder.path, CONTROL_SOCKET)
+  for (let asks = 1; ; asks++) {
     try {
-      socket.write('r')
-      const [answer]: unknown[] = await once(socket, 'data', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
-      return Buffer.isBuffer(answer) ? answer[0] ?? -1 : -1
-    } finally {
-      socket.destroy()
+      return await askToReopen(folder)
+    } catch (error) {
+      if (asks < MOST_ASKS && hasCode(error, 'EPIPE', 'ECONNRESET')) continue
+      if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAGAIN', 'ABORT_ERR')) return -1
+      throw error
     }
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN', 'ABORT_ERR')) return -1
-    throw error
+  }
+}
+
+async function askToReopen (folder: RunFolder): Promise<number> {
+  const socket = await connectUnix(folder.path, CONTROL_SOCKET)
+  try {
+    socket.write('r')
+    const [answer]: unknown[] = await once(socket, 'data', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    return Buffer.isBuffer(answer) ? answer[0] ?? -1 : -1
+  } finally {
+    socket.destroy()
   }
 }
 

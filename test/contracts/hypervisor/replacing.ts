@@ -100,7 +100,8 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
     const { vm, spec } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     if (vm.imaging === undefined) return
     const link = await converse(t, fixture, vm)
-    await facetOf(vm).capture({ statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') })
+    // What it was restored from lies in the folder under the usual names.
+    await facetOf(vm).capture({ statePath: join(spec.directory, 'state.captured'), memoryPath: join(spec.directory, 'memory.captured') })
     const disks = await replaceAll(fixture, vm, spec)
     await facetOf(vm).resume()
     for (const { path } of writable(disks)) t.ok(await holds(fixture, vm, path))

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,6 +43,23 @@ await t.test('lines reach their files, each piece is acknowledged, a moved file 
   await exited
   await outputEnded(folder)
   await t.rejects(rotateOutput(folder, 'output', join(directory, 'moved'), process.pid), { code: 'vm_rotate_failed' })
+})
+
+await t.test('a server that misses its time to ask for a moved file, as on a busy host, asks again', async (t) => {
+  const { directory, folder } = await withFiles(t)
+  let asked = 0
+  // What the program does with one that has not asked in time.
+  const program = createServer((connection) => {
+    connection.on('error', () => {})
+    if (++asked < 3) connection.destroy()
+    else connection.once('data', () => connection.end(Buffer.of(0)))
+  })
+  program.listen(join(folder.path, 'output.sock'))
+  await once(program, 'listening')
+  t.teardown(() => program.close())
+  await writeFile(join(directory, 'moved'), '')
+  await rotateOutput(folder, 'output', join(directory, 'moved'), process.pid)
+  t.equal(asked, 3)
 })
 
 await t.test('idle strangers at a port of the guest keep nobody out: the newest connections are served, and those of another file go on', async (t) => {
