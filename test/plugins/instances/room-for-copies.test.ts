@@ -8,7 +8,7 @@ import { withoutMounts } from '../../helpers/rights.ts'
 import { fillDisk, smallDisk } from '../../helpers/small-disk.ts'
 import { startWithCopies, type Source } from './copies-app.ts'
 import { until } from './crash.ts'
-import type { ImagingStep } from './scripted.ts'
+import type { ImagingStep, ScriptedHost } from './scripted.ts'
 import { startWithTemplates } from './templates-app.ts'
 
 const needsRoot = { skip: withoutMounts }
@@ -32,6 +32,15 @@ async function onSmallDisk (t: Test, mib: number, config: Record<string, unknown
   app.host.onStep = (step) => { steps.push(step) }
   const made = async (): Promise<string[]> => [...await readdir(join(app.dataDir, 'instances')), ...await readdir(app.copiesFolder)]
   return { ...app, id, steps, filler: join(disk, 'filler'), made }
+}
+
+/** Fills the disk while a VM is captured that a signal may end, and waits for that. */
+function shortAtCapture (filler: string): NonNullable<ScriptedHost['onStep']> {
+  return async (step, _vm, signal) => {
+    if (step !== 'captured' || signal === undefined) return
+    await fillDisk(filler, 2 ** 20)
+    if (!signal.aborted) await once(signal, 'abort')
+  }
 }
 
 t.test('on a disk that is short nothing is begun, and the instance goes on', needsRoot, async (t) => {
@@ -58,11 +67,7 @@ for (const [what, begin] of [
   t.test(`a ${what} ends when the disk runs short, and leaves nothing`, needsRoot, async (t) => {
     const small = await onSmallDisk(t, 50, { memoryFiles: false })
     const { app, call, filler, host, id, made } = small
-    host.onStep = async (step, _vm, signal) => {
-      if (step !== 'captured' || signal === undefined) return
-      await fillDisk(filler, 2 ** 20)
-      if (!signal.aborted) await once(signal, 'abort')
-    }
+    host.onStep = shortAtCapture(filler)
     await begin(t, small)
     t.same(await made(), [id])
     t.match((await call('GET', '/instances/web')).body, { state: 'Running', has_snapshot: false })
@@ -77,11 +82,7 @@ for (const [what, begin] of [
 t.test('the making of a template ends when the disk runs short, and leaves nothing', needsRoot, async (t) => {
   const disk = await smallDisk(t, 400)
   const { app, host, lines, make, remains } = await startWithTemplates(t, { dataDir: join(disk, 'data') })
-  host.onStep = async (step, _vm, signal) => {
-    if (step !== 'captured' || signal === undefined) return
-    await fillDisk(join(disk, 'filler'), 2 ** 20)
-    if (!signal.aborted) await once(signal, 'abort')
-  }
+  host.onStep = shortAtCapture(join(disk, 'filler'))
   const id = await make('web', { size: '128MB' })
   await until(async () => lines.some(({ msg, err }) => /a template.* could not be made/.test(String(msg)) && /too little space/.test(JSON.stringify(err))))
   t.match(await remains(), { folders: [id], rows: [id], templates: [] })
